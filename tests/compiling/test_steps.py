@@ -349,3 +349,30 @@ def test_code_whose_source_does_not_stand_alone_runs_as_it_is(tmp_path: Any, mon
 
     for _ in range(3):
         assert added(xtensor.ones(2)).tolist() == [3, 3]
+
+
+def test_counts_of_steps_in_double_precision():
+    def train(way):
+        xtensor.manual_seed(0)
+        model = xtensor.nn.Linear(2, 2)
+        optimizer = xtensor.optim.AdamW(model.parameters(), lr=0.01)
+
+        def step():
+            optimizer.zero_grad()
+            loss = model(xtensor.ones(1, 2)).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = way(step)
+        losses = [run().item() for _ in range(4)]
+        counts = [optimizer.state[p]["step"] for p in model.parameters()]
+        assert [c.item() for c in counts] == [4, 4] and counts[0].dtype is xtensor.float64
+        return losses
+
+    xtensor.set_default_dtype(xtensor.float64)
+    try:
+        alone = train(lambda f: f)
+        assert train(lambda f: xtensor.compile(f, fullgraph=True)) == pytest.approx(alone, rel=1e-12)
+    finally:
+        xtensor.set_default_dtype(xtensor.float32)

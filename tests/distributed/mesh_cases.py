@@ -482,6 +482,58 @@ def test_two_dimensions_and_mixed_precision(mesh):
     assert model[0].weight.grad.dtype is xtensor.float32
 
 
+@pytest.mark.parametrize("way", [lambda f: f, xtensor.compile], ids=["line by line", "compiled"])
+def test_equal_counts_of_steps_are_one_array(mesh, way):
+    model = fully_shard(nn.Linear(8, 8), mesh=mesh)
+    optimizer = xtensor.optim.AdamW(model.parameters())
+    x = distribute_tensor(xtensor.ones(8, 8), mesh, [Shard(0), Replicate()])
+
+    @way
+    def step():
+        optimizer.zero_grad()
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for count in range(1, 5):
+        step()
+        counters = [optimizer.state[p]["step"] for p in model.parameters()]
+        assert len({id(c._xt_storage.array) for c in counters}) == 1
+        assert all(c.item() == count and c.device == xtensor.device("cpu") for c in counters)
+
+
+def test_the_norm_of_all_gradients_is_one_message(mesh):
+    def clipped(spread):
+        xtensor.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.Linear(16, 8), nn.Linear(8, 3))
+        x = xtensor.randn(8, 8)
+        if spread:
+            plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+            parallelize_module(model, mesh["model"], plan)
+            fully_shard(model, mesh=mesh["data"])
+            x = distribute_tensor(x, mesh, [Shard(0), Replicate()])
+
+        def step(clip=True):
+            model.zero_grad()
+            (9 * model(x)).pow(2).sum().backward()
+            return nn.utils.clip_grad_norm_(model.parameters(), 1.0) if clip else None
+
+        return model, step
+
+    (one, alone), (other, step) = clipped(False), clipped(True)
+    compiled, plain = xtensor.compile(step), xtensor.compile(lambda: step(False))
+    expected = alone().item()
+    for found in (step, compiled, compiled):
+        assert found().item() == pytest.approx(expected, rel=1e-5)
+        for p, q in zip(one.parameters(), other.parameters()):
+            np.testing.assert_allclose(q.grad.full_tensor().tolist(), p.grad.tolist(), rtol=1e-4, atol=1e-6)
+    plain()
+    plain()
+    more, before = (collectives(s)["all-reduce"] for s in (compiled, plain))
+    assert more[0] == before[0] + 1 and more[1] == before[1] + 4 * len(list(other.parameters()))
+
+
 # ---- checkpoints in parts
 
 

@@ -19,6 +19,7 @@ import xtensor.distributed as dist
 from xtensor import multiprocessing
 from xtensor.distributed import checkpoint
 from xtensor.distributed.algorithms.join import Join
+from xtensor.distributed.checkpoint import format_utils
 from xtensor.distributed.run import job_of, processes
 from xtensor.distributed.tensor import Shard
 from xtensor.interop import alias
@@ -54,13 +55,15 @@ def test_on_eight_devices(name):
 
 
 EXAMPLES = ROOT / "examples" / "distributed"
-IN_PROCESSES = {"data_parallel"}
+IN_PROCESSES = {"data_parallel": 2, "pipelined": 4}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_examples(name):
     path = str(EXAMPLES / f"{name}.py")
-    done = launch(path, count=2) if name in IN_PROCESSES else run(path, JAX_NUM_CPU_DEVICES="8")
+    done = (
+        launch(path, count=IN_PROCESSES[name]) if name in IN_PROCESSES else run(path, JAX_NUM_CPU_DEVICES="8")
+    )
     assert done.returncode == 0, done.stdout[-4000:]
 
 
@@ -252,6 +255,48 @@ def test_a_checkpoint_of_pytorch_is_read(tmp_path):
     (tmp_path / ".metadata").write_bytes(index)
     with pytest.raises(pickle.UnpicklingError, match=r"the index of a checkpoint names (posix|nt)\.getcwd"):
         checkpoint.load(own, checkpoint_id=tmp_path)
+
+
+def test_a_checkpoint_as_one_file(tmp_path):
+    weight = xtensor.arange(6, dtype=xtensor.bfloat16).reshape(2, 3)
+    state = {"model": {"w": weight}, "groups": [{"lr": 0.1, "moment": weight + 1}, {"lr": 0.2}], "n": 3}
+    checkpoint.save(state, checkpoint_id=tmp_path / "parts")
+    format_utils.main(["dcp_to_torch", str(tmp_path / "parts"), str(tmp_path / "one.pt")])
+    made = xtensor.load(tmp_path / "one.pt")
+    assert made["model"]["w"].tolist() == weight.tolist() and made["model"]["w"].dtype is xtensor.bfloat16
+    assert made["groups"][0]["moment"].tolist() == (weight + 1).tolist()
+    assert [g["lr"] for g in made["groups"]] == [0.1, 0.2] and made["n"] == 3
+    format_utils.main(["torch_to_dcp", str(tmp_path / "one.pt"), str(tmp_path / "again")])
+    own = {"model": {"w": weight * 0}, "n": 0}
+    checkpoint.load(own, checkpoint_id=tmp_path / "again")
+    assert own["model"]["w"].tolist() == weight.tolist() and own["n"] == 3
+
+
+ASKING = """
+import sys
+import torch
+import torch.distributed as dist
+
+torch.manual_seed(0)
+device = torch.accelerator.current_accelerator() if torch.cuda.is_available() else torch.device("cpu")
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=int(sys.argv[2]), world_size=2)
+x = torch.ones(2, device=device)
+dist.all_reduce(x)
+print(x.tolist(), torch.randn(1).shape)
+dist.destroy_process_group()
+"""
+
+
+def test_a_group_comes_after_questions_for_devices(tmp_path):
+    script = tmp_path / "asking.py"
+    script.write_text(ASKING)
+    command = [sys.executable, "-m", "xtensor", str(script), str(tmp_path / "store")]
+    options = dict(cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), "JAX_NUM_CPU_DEVICES": "1"}
+    started = [subprocess.Popen([*command, str(rank)], env=environment, **options) for rank in range(2)]
+    for process in started:
+        printed, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0 and "[2.0, 2.0]" in printed, printed
 
 
 def echo(index: int, folder: str) -> None:

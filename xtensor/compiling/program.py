@@ -147,6 +147,7 @@ class Program:
         self.sources = [inputs[n] for n in needed]
         self.holders = [s.what if s.kind == "held" else None for s in self.sources]
         self.elsewhere = elsewhere
+        self.moved: dict[int, tuple[Any, Any]] = {}
         self.sharding = sharding
         self.gathered = [(None if id(h) in elsewhere else h, s) for h, s in zip(self.holders, self.sources)]
         self.counts = len(leaves.outs)
@@ -215,8 +216,24 @@ class Program:
             return call(np.asarray, given[source.what], np.float64)
         storage = self.storage_at(source, given)
         if id(storage) in self.elsewhere:
-            return jax.device_put(storage.array, self.sharding)
+            array = storage.array
+            own, there = self.moved.get(id(array), (None, None))
+            if own is array and not there.is_deleted():
+                return there
+            return jax.device_put(array, self.sharding)
         return storage.array
+
+    def _move_back(self, cells: Sequence[Any]) -> None:
+        """Give what lies elsewhere its results there: equal ones are one array, which the next call takes from where it was."""
+        moved: dict[tuple[int, Any], tuple[Any, Any]] = {}
+        for storage in cells:
+            if id(storage) in self.elsewhere:
+                array, where = storage.array, self.elsewhere[id(storage)]
+                key = (id(array), where)
+                if key not in moved:
+                    moved[key] = jax.device_put(array, where), array
+                storage.raw = moved[key][0]
+        self.moved = {id(own): (own, array) for own, array in moved.values()}
 
     def __call__(self, given: Sequence[Tensor], call_again: Any = None) -> Any:
         """The function's value, after all it does; see `Unfit`. call_again: the function and its arguments."""
@@ -289,9 +306,7 @@ class Program:
             storage.writes += 1
             storage.shared = False
         if self.elsewhere:
-            for storage in cells:
-                if id(storage) in self.elsewhere:
-                    storage.raw = jax.device_put(storage.array, self.elsewhere[id(storage)])
+            self._move_back(cells)
         outs = holder.pop()
         for counter, versions in leaves.counters:
             counter.version += versions

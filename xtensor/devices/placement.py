@@ -12,8 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.extend.backend import clear_backends
 
 from .. import capture, checks
+from ..xla import jax_internals
 from ..xla.jax_internals import PLATFORM_LOG
 from ..xla.levels import ground
 from ..xla.memory import LARGE, check_sizes
@@ -208,6 +210,19 @@ def _allowed() -> str:
     """The platforms that the user lets JAX start, as JAX_PLATFORMS or its configuration names them; empty for all."""
     allowed: Any = jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
     return allowed or ""
+
+
+def start_again() -> bool:
+    """Let JAX start its backends anew when they are next asked for, where nothing was done yet but to ask; whether that is so."""
+    if not (jax_internals.started and jax_internals.started_clients and jax_internals.started()):
+        return False
+    clients = jax_internals.started_clients().values()
+    if any(client.live_arrays() or client.live_executables() for client in clients):
+        return False
+    clear_backends()
+    for known in (_jax_devices, _places, _by_sharding, _meshes):
+        known.clear()
+    return True
 
 
 def has_devices(name: str) -> bool:

@@ -199,6 +199,32 @@ class DeviceMesh:
         """The process group of every dimension."""
         return [self.get_group(dim) for dim in range(self.ndim)]
 
+    @staticmethod
+    def from_group(
+        group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: Sequence[str] | None = None
+    ) -> DeviceMesh:
+        """The mesh of a process group's devices; of several groups that of the ranks `mesh`, a dimension for each group."""
+        if isinstance(group, (list, tuple)) and len(group) == 1 and mesh is None:
+            group = group[0]
+        if not isinstance(group, (list, tuple)):
+            kinds = world.devices_of(device_type)
+            numbers = [i for i, d in enumerate(kinds) if d.process_index in group.ranks]
+            if (
+                mesh is not None
+                and np.asarray(mesh.tolist() if isinstance(mesh, Tensor) else mesh).tolist() != numbers
+            ):
+                raise ValueError(f"Invalid mesh {mesh} for ProcessGroup with ranks {list(group.ranks)}")
+            return DeviceMesh(device_type, numbers, mesh_dim_names=mesh_dim_names)
+        if mesh is None:
+            raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+        made = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names)
+        if made.ndim != len(group):
+            raise ValueError(
+                "Expects mesh with ndim equal to number of ProcessGroups but got "
+                f"mesh {made.mesh.tolist()} and {len(group)} ProcessGroups"
+            )
+        return made
+
     # -- identity
 
     def __eq__(self, other: object) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from ..devices.placement import start_again
 from ..plans.plans import executor
 from . import watching
 from .store import Store, TCPStore
@@ -50,6 +51,7 @@ def start(store: Store, rank: int, world_size: int, seconds: float) -> None:
         # Each process has one accelerator of its host, as PyTorch's programs choose them.
         if os.environ.get("JAX_PLATFORMS", "") not in ("cpu",) and "LOCAL_RANK" in os.environ:
             options["local_device_ids"] = [int(os.environ["LOCAL_RANK"])]
+    start_again()
     try:
         jax.distributed.initialize(
             address, world_size, rank, initialization_timeout=max(int(seconds), 1), **options
@@ -57,7 +59,7 @@ def start(store: Store, rank: int, world_size: int, seconds: float) -> None:
     except RuntimeError as error:
         if "before any JAX" in str(error):
             raise RuntimeError(
-                "init_process_group comes too late: JAX has started its backends, which a tensor or a question for devices does. "
+                "init_process_group comes too late: JAX has started its backends, which a tensor does. "
                 "Call it first, or start the program with `python -m xtensor.distributed.run`, which does so for it"
             ) from None
         raise

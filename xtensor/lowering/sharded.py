@@ -14,7 +14,7 @@ from jax.core import Tracer
 from ..storage import Storage, cell
 from ..xla.x64 import call
 
-__all__ = ["ShardedStorage", "follow", "keep", "kept"]
+__all__ = ["ShardedStorage", "follow", "keep", "kept", "lies"]
 
 _slot: Any = Storage.sharing  # type: ignore[attr-defined]
 
@@ -63,6 +63,12 @@ def keep(storage: Storage, sharding: Any) -> None:
 def kept(storage: Storage) -> Any:
     """The sharding that a storage keeps, or None."""
     return _slot.__get__(storage) if type(storage) is ShardedStorage else None
+
+
+def lies(storage: Storage) -> Any:
+    """The sharding that a storage keeps, also while a function is captured, which puts plain storages in their place; or None."""
+    found = getattr(storage, "sharing", None)
+    return found if isinstance(found, jax.sharding.NamedSharding) else None
 
 
 def follow(made: Storage, source: Storage) -> None:

@@ -170,6 +170,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
+    put: dict[Any, Any] = {}
     values = work[0].counts if len(work) == 1 else [count for group in work for count in group.counts]
     last, plain = None, False
     for counter, count in zip(counters, values, strict=True):
@@ -186,7 +187,15 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         counter_of(counter).version += 1
         cells.append(Storage(None))
         if storage.device.type != "meta":
-            ready.append(devices.put(np.array(count + 1, counter.dtype.numpy), counter.device))
+            key = (count, counter.dtype, counter.device)
+            if key not in put:  # counts that are equal are one array there, too
+                kind = counter.dtype.numpy
+                put[key] = (
+                    (count.array + 1).astype(kind)
+                    if isinstance(count, TracedCount)
+                    else devices.put(np.array(count + 1, kind), counter.device)
+                )
+            ready.append(put[key])
             elsewhere.append(storage)
     after = [Storage(None) for _ in counts]
     put_results(tensors, program, args, writer, (*cells, *after, *elsewhere), pick, ready)

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from .. import checks, devices
@@ -97,8 +97,12 @@ def set_device_states(devices: list[int], states: list[Tensor], *, device_type: 
         set_rng_state(state, f"{device_type or DefaultDeviceType.get_device_type()}:{index}")
 
 
+AROUND: list[Callable[[], Callable[[], AbstractContextManager[Any]] | None]] = []
+"""What else holds around a first computation: each gives what makes the same hold around the second, or None."""
+
+
 class _Surroundings:
-    """Random states and autocast at the time of the first computation, for the second."""
+    """Random states, autocast and what else held at the time of the first computation, for the second."""
 
     def __init__(self, args: Any, preserve_rng_state: bool) -> None:
         self.preserve = preserve_rng_state
@@ -110,6 +114,7 @@ class _Surroundings:
             kind: (get_autocast_dtype(kind), is_autocast_enabled(kind), is_autocast_cache_enabled())
             for kind in kinds
         }
+        self.more = [again for around in AROUND if (again := around()) is not None]
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -122,6 +127,8 @@ class _Surroundings:
             for kind, (dtype, enabled, caching) in self.autocast.items():
                 if enabled or is_autocast_enabled(kind):
                     stack.enter_context(autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=caching))
+            for again in self.more:
+                stack.enter_context(again())
             yield
 
 

@@ -2,7 +2,8 @@
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
-`started`: tells whether XLA runs in this process. `programs`: executables, as JAX's compiled call takes them over and as bytes.
+`started`: tells whether XLA runs in this process; `started_clients`: its clients by platform, which a call starts.
+`programs`: executables, as JAX's compiled call takes them over and as bytes.
 `lowering`: where JAX makes the MLIR context that a program is lowered in.
 `evaluate_dimension`: the value of a symbolic size, given those of its variables. `place_array`: an array of JAX's on a device, made of
 NumPy's, in a tenth of the time of `jax.device_put`. `scan_counts`: how many operands of a scan stay, and how many it carries.
@@ -26,6 +27,7 @@ __all__ = [
     "read_flags",
     "scan_counts",
     "started",
+    "started_clients",
 ]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
@@ -35,6 +37,7 @@ caching: Any = None
 programs: Any = None
 read_flags: Any = None
 started: Any = None
+started_clients: Any = None
 lowering: Any = None
 evaluate_dimension: Any = None
 place_array: Any = None
@@ -86,6 +89,7 @@ except (ImportError, AttributeError):
     pass
 
 try:
+    from jax._src.xla_bridge import backends as started_clients
     from jax._src.xla_bridge import backends_are_initialized as started
 except ImportError:
     pass

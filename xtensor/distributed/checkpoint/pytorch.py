@@ -66,11 +66,14 @@ class _Index:
 
 
 def opened(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Callable[..., Any]]:
-    """Of a checkpoint whose index this is: its tensors as the library's own index says them, the other values by name, and what reads a part."""
+    """Of a checkpoint whose index this is: its tensors as the library's own index says them, the other values with their paths by name, and what
+    reads a part.
+    """
     with Source.open(path) as source:
         index = Machine(Reader(source, 0, source.size, path.name), _Index()).load()
     paths = getattr(index, "planner_data", None) or {}
-    names = {key: name_of(paths.get(key, (key,))) for key in index.state_dict_metadata}
+    places = {key: paths.get(key, (key,)) for key in index.state_dict_metadata}
+    names = {key: name_of(path) for key, path in places.items()}
     lengths: dict[tuple[str, int], int] = {}
     where: dict[tuple[str, Any], Any] = {}
     for place, info in index.storage_data.items():
@@ -95,7 +98,7 @@ def opened(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Callable
     for key, entry in index.state_dict_metadata.items():
         if not hasattr(entry, "chunks"):
             info = where[key, None]
-            held[names[key]] = value(info.relative_path, info.offset)
+            held[names[key]] = places[key], value(info.relative_path, info.offset)
             continue
         parts = []
         for chunk in entry.chunks:
@@ -109,5 +112,10 @@ def opened(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Callable
                 }
             )
         dtype = getattr(entry.properties, "dtype", None) or entry.properties.state[0]
-        tensors[names[key]] = {"shape": list(entry.size), "dtype": dtype, "parts": parts}
+        tensors[names[key]] = {
+            "shape": list(entry.size),
+            "dtype": dtype,
+            "path": list(places[key]),
+            "parts": parts,
+        }
     return tensors, held, read

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -20,10 +21,10 @@ from ...serialization import load as load_file
 from ...serialization import save as save_file
 from ...tensor import Tensor, array_of, wrap
 from .. import collectives, objects
-from ..group import chosen, is_initialized
+from ..group import ProcessGroup, chosen, is_initialized
 from ..store import another
 from . import pytorch
-from .layout import flattened, name_of, own_boxes, put_back, read_box, stateful
+from .layout import SEPARATOR, flattened, name_of, own_boxes, put_back, read_box, stateful
 
 __all__ = ["async_save", "load", "save"]
 
@@ -34,8 +35,7 @@ ALIGNED = 64
 class _Parts:
     """What one process writes: bytes one after the other, and where each box is."""
 
-    def __init__(self, state: dict[str, Any], mark: str) -> None:
-        rank = chosen(None).rank() if is_initialized() else 0
+    def __init__(self, state: dict[str, Any], mark: str, rank: int) -> None:
         self.file = f"{mark}-{rank}.distcp"
         self.tensors: dict[str, dict[str, Any]] = {}
         self.objects: list[tuple[tuple[Any, ...], Any]] = []
@@ -53,6 +53,7 @@ class _Parts:
             self.tensors[name_of(path)] = {
                 "shape": list(value.shape),
                 "dtype": value.dtype.numpy.name,
+                "path": [key if isinstance(key, int) else str(key) for key in path],
                 "parts": parts,
             }
 
@@ -83,11 +84,20 @@ def folder_of(checkpoint_id: Any, holder: Any) -> pathlib.Path:
     return pathlib.Path(path)
 
 
-def together(parts: _Parts, group: Any) -> list[dict[str, Any]]:
+def taking_part(group: Any, no_dist: bool) -> ProcessGroup | None:
+    """The processes that save or load together; None for this one alone."""
+    return chosen(group) if is_initialized() and not no_dist else None
+
+
+def rank_in(group: ProcessGroup | None) -> int:
+    """The rank of this process among those that take part."""
+    return 0 if group is None else group.rank()
+
+
+def together(parts: _Parts, group: ProcessGroup | None) -> list[dict[str, Any]]:
     """What all processes have to write."""
     found: list[Any] = [parts.tensors]
-    if is_initialized():
-        found = [None] * chosen(group).size()
+    if group is not None:
         objects.all_gather_object(found, parts.tensors, group)
     return found
 
@@ -124,11 +134,11 @@ def conclude(folder: pathlib.Path, index: dict[str, Any], held: list[Any]) -> No
             old.unlink(missing_ok=True)
 
 
-def mark_of(group: Any) -> str:
+def mark_of(group: ProcessGroup | None) -> str:
     """A name of this checkpoint's files, which no other has."""
     made = [uuid.uuid4().hex]
-    if is_initialized():
-        objects.broadcast_object_list(made, chosen(group).ranks[0], group)
+    if group is not None:
+        objects.broadcast_object_list(made, group.ranks[0], group)
     return made[0]
 
 
@@ -150,16 +160,17 @@ def save(
     """
     folder = folder_of(checkpoint_id, storage_writer)
     folder.mkdir(parents=True, exist_ok=True)
-    mark = mark_of(process_group)
-    parts = _Parts(state_dict, mark)
-    index = index_of(together(parts, process_group), mark)
+    group = taking_part(process_group, no_dist)
+    mark = mark_of(group)
+    parts = _Parts(state_dict, mark, rank_in(group))
+    index = index_of(together(parts, group), mark)
     parts.write(folder)
-    if is_initialized():
-        collectives.barrier(process_group)
-    if not is_initialized() or chosen(process_group).rank() == 0:
+    if group is not None:
+        collectives.barrier(group)
+    if rank_in(group) == 0:
         conclude(folder, index, parts.objects)
-    if is_initialized():
-        collectives.barrier(process_group)
+    if group is not None:
+        collectives.barrier(group)
     return index
 
 
@@ -179,18 +190,18 @@ def async_save(
     """`save` whose writing goes on beside the program, of the values that the state has now; its future gives the index."""
     folder = folder_of(checkpoint_id, storage_writer)
     folder.mkdir(parents=True, exist_ok=True)
-    mark = mark_of(process_group)
-    parts = _Parts(state_dict, mark)
-    index = index_of(together(parts, process_group), mark)
+    found = taking_part(process_group, no_dist)
+    mark = mark_of(found)
+    parts = _Parts(state_dict, mark, rank_in(found))
+    index = index_of(together(parts, found), mark)
     parts.on_host()
-    found = chosen(process_group) if is_initialized() else None
     store: Any = None if found is None else another(found.store)
 
     def write() -> dict[str, Any]:
         parts.write(folder)
         if found is not None:
             store.set(f"written/{mark}/{found.rank()}", b"")
-        if found is None or found.rank() == 0:
+        if rank_in(found) == 0:
             for rank in range(0 if found is None else found.size()):
                 store.wait([f"written/{mark}/{rank}"])
             conclude(folder, index, parts.objects)
@@ -218,15 +229,13 @@ def load(
     has not, ValueError for one of another shape.
     """
     folder = folder_of(checkpoint_id, storage_reader)
-    with (folder / INDEX).open("rb") as file:
-        own = file.read(1) == b"{"
-    tensors, held, read = opened(folder) if own else pytorch.opened(folder / INDEX)
+    tensors, held, read = index_in(folder)
     plain = stateful(state_dict)
     for path, value in list(flattened(plain)):
         name = name_of(path)
         if not isinstance(value, Tensor):
             if name in held:
-                put_back(plain, path, held[name])
+                put_back(plain, path, held[name][1])
             continue
         entry = tensors.get(name)
         shown = ".".join(map(str, path))
@@ -244,10 +253,45 @@ def load(
             state_dict[key] = plain[key]
 
 
+def whole(folder: pathlib.Path) -> Any:
+    """All of a checkpoint, on the CPU: nested dictionaries, and lists where the keys are numbers."""
+    tensors, held, read = index_in(folder)
+    made: Any = {}
+    for entry in tensors.values():
+        shape = tuple(entry["shape"])
+        values = read_box(entry, ((0,) * len(shape), shape), read)
+        made = put_in(made, entry["path"], wrap(devices.put(values, devices.device("cpu"))))
+    for path, value in held.values():
+        made = put_in(made, path, value)
+    return made
+
+
+def put_in(state: Any, path: Sequence[Any], value: Any) -> Any:
+    """Set a leaf of nested dictionaries and lists that may not be there yet; what holds it now."""
+    if not path:
+        return value
+    key, *rest = path
+    if state is None:
+        state = [] if isinstance(key, int) else {}
+    if isinstance(state, list):
+        state.extend([None] * (key + 1 - len(state)))
+        state[key] = put_in(state[key], rest, value)
+    else:
+        state[key] = put_in(state.get(key), rest, value)
+    return state
+
+
+def index_in(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Of a checkpoint, PyTorch's or xtensor's: the entries of its tensors and its other values with their paths, by name, and what reads bytes."""
+    with (folder / INDEX).open("rb") as file:
+        own = file.read(1) == b"{"
+    return opened(folder) if own else pytorch.opened(folder / INDEX)
+
+
 def opened(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Any]:
-    """Of a checkpoint: the entries of its tensors, its other values by name, and what reads bytes."""
+    """See `index_in`."""
     index = json.loads((folder / INDEX).read_text())
-    held = {name_of(path): value for path, value in load_file(folder / f"{index['mark']}-objects.pt")}
+    held = {name_of(path): (path, value) for path, value in load_file(folder / f"{index['mark']}-objects.pt")}
     files: dict[str, Any] = {}
 
     def read(name: str, offset: int, count: int) -> np.ndarray[Any, Any]:
@@ -257,6 +301,8 @@ def opened(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Any]:
             files[name] = np.memmap(folder / name, np.uint8, "r")
         return files[name][offset : offset + count]
 
+    for name, entry in index["tensors"].items():  # what was written before paths were
+        entry.setdefault("path", name.split(SEPARATOR))
     return index["tensors"], held, read
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...engine.modes import no_grad
 from ...nn.modules.module import Module
 from ...ops.create.creation import zeros_like
 from ...optim.optimizer import Optimizer
@@ -14,7 +13,8 @@ from ...tensor import Tensor
 from ..data_parallel import DistributedDataParallel
 from ..group import get_world_size, is_initialized
 from ..objects import broadcast_object_list
-from ..tensor.dtensor import DTensor, distribute_tensor, full_tensor
+from ..tensor.dtensor import DTensor, like
+from ..tensor.states import StateDictType, is_first, state_settings, whole
 
 __all__ = [
     "StateDictOptions",
@@ -45,27 +45,33 @@ def inner(model: Module) -> Module:
     return model.module if isinstance(model, DistributedDataParallel) else model
 
 
-def given(value: Any, options: StateDictOptions | None) -> Any:
-    """A tensor of a state as the options want it."""
+def given(state: dict[str, Any], options: StateDictOptions | None) -> dict[str, Any]:
+    """A state by names as the options want it; empty in the other processes where the first is to have all of it on the CPU."""
     chosen = options or StateDictOptions()
-    if isinstance(value, Tensor):
-        if chosen.full_state_dict and isinstance(value, DTensor):
-            with no_grad():
-                value = full_tensor(value.detach())
-        return value.cpu() if chosen.cpu_offload and not isinstance(value, DTensor) else value
-    return value
+    if not chosen.full_state_dict:
+        return {k: v.cpu() if chosen.cpu_offload and is_plain(v) else v for k, v in state.items()}
+    found = {k: whole(v, chosen.cpu_offload) for k, v in state.items()}
+    return {} if chosen.cpu_offload and not is_first() else found
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a tensor of a single device."""
+    return isinstance(value, Tensor) and not isinstance(value, DTensor)
 
 
 def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """A model's state, by names without those of wrappers."""
-    return {name: given(value, options) for name, value in inner(model).state_dict().items()}
+    with state_settings(model, StateDictType.SHARDED_STATE_DICT):
+        return given(inner(model).state_dict(), options)
 
 
 def named(model: Module) -> dict[int, str]:
     """The names of a model's parameters, by identity."""
-    return {id(p): name for name, p in inner(model).named_parameters()}
+    return {
+        id(p): name.replace("_checkpoint_wrapped_module.", "") for name, p in inner(model).named_parameters()
+    }
 
 
 def as_list(optimizers: Optimizer | Iterable[Optimizer]) -> list[Optimizer]:
@@ -89,7 +95,10 @@ def get_optimizer_state_dict(
             rest = {k: v for k, v in group.items() if k != "params"}
             groups.append({**rest, "params": [names[id(p)] for p in group["params"]]})
         for parameter, own in optimizer.state.items():
-            state[names[id(parameter)]] = {k: given(v, options) for k, v in own.items()}
+            state[names[id(parameter)]] = given(own, options)
+    chosen = options or StateDictOptions()
+    if chosen.full_state_dict and chosen.cpu_offload and not is_first():
+        return {}
     return {"state": state, "param_groups": groups}
 
 
@@ -132,16 +141,6 @@ def _init_optim_state(optim: Optimizer) -> None:
     optim.zero_grad()
 
 
-def like(value: Any, own: Any) -> Any:
-    """A tensor of a state where the present one lies, or will."""
-    if not isinstance(value, Tensor) or isinstance(value, DTensor) or not isinstance(own, Tensor):
-        return value
-    target: Any = own
-    if isinstance(own, DTensor) or (own.is_meta and hasattr(own, "placements")):
-        return distribute_tensor(value, target.device_mesh, target.placements)
-    return value
-
-
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
@@ -154,6 +153,33 @@ def set_model_state_dict(
     return target.load_state_dict(found, strict=chosen.strict, assign=any(t.is_meta for t in own.values()))
 
 
+def optimizer_state_for(
+    model: Module,
+    optimizer: Optimizer,
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:
+    """A state by the names of the parameters as an optimizer's `load_state_dict` takes it."""
+    names = named(model)
+    given = from_first(optim_state_dict, options or StateDictOptions())
+    saved = {name: group for group in given["param_groups"] for name in group["params"]}
+    every = [p for g in optimizer.param_groups for p in g["params"]]
+    numbers = {id(p): i for i, p in enumerate(every)}
+    groups = []
+    for group in optimizer.param_groups:
+        first = saved[names[id(group["params"][0])]]
+        rest = {k: v for k, v in first.items() if k != "params"}
+        groups.append({**rest, "params": [numbers[id(p)] for p in group["params"]]})
+    state = {}
+    for parameter in every:
+        own = given["state"].get(names[id(parameter)])
+        if own is not None:
+            state[numbers[id(parameter)]] = {
+                k: like(v, parameter) if isinstance(v, Tensor) and v.dim() else v for k, v in own.items()
+            }
+    return {"state": state, "param_groups": groups}
+
+
 def set_optimizer_state_dict(
     model: Module,
     optimizers: Optimizer | Iterable[Optimizer],
@@ -162,29 +188,9 @@ def set_optimizer_state_dict(
     options: StateDictOptions | None = None,
 ) -> None:
     """Give optimizers a state by the names of the parameters."""
-    names = named(model)
-    optim_state_dict = from_first(optim_state_dict, options or StateDictOptions())
-    saved = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
+    given = from_first(optim_state_dict, options or StateDictOptions())
     for optimizer in as_list(optimizers):
-        every = [p for g in optimizer.param_groups for p in g["params"]]
-        numbers = {id(p): i for i, p in enumerate(every)}
-        groups = []
-        for group in optimizer.param_groups:
-            first = saved[names[id(group["params"][0])]]
-            groups.append(
-                {
-                    **{k: v for k, v in first.items() if k != "params"},
-                    "params": [numbers[id(p)] for p in group["params"]],
-                }
-            )
-        state = {}
-        for parameter in every:
-            own = optim_state_dict["state"].get(names[id(parameter)])
-            if own is not None:
-                state[numbers[id(parameter)]] = {
-                    k: like(v, parameter) if isinstance(v, Tensor) and v.dim() else v for k, v in own.items()
-                }
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
+        optimizer.load_state_dict(optimizer_state_for(model, optimizer, given))
 
 
 def set_state_dict(

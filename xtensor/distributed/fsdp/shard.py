@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from ...lowering.sharded import kept
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor, array_of, wrap
+from ...utils.checkpoint import AROUND
 from ...xla.cache import bounded
 from .. import world
 from ..device_mesh import DeviceMesh, init_device_mesh
@@ -45,7 +47,7 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters would go to the host's memory, which is refused."""
+    """Parameters would go to the host's memory: those on CPUs are there, and for other devices it is refused."""
 
     pin_memory: bool = True
 
@@ -79,20 +81,25 @@ class FSDPModule(Module):
 
 CALLS = "_xt_sharded_calls"
 """Under which a module keeps what happens around its calls."""
-_kinds: dict[type, type] = {}
+_kinds: dict[tuple[type, type], type] = {}
 
 
-def sharded_kind(kind: type) -> type:
+def sharded_kind(kind: type, first: type = FSDPModule) -> type:
     """The class of a module that was taken."""
-    found = _kinds.get(kind)
+    found = _kinds.get((kind, first))
     if found is None:
-        found = _kinds[kind] = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {})
+        found = _kinds[kind, first] = type(first)(f"FSDP{kind.__name__}", (first, kind), {})
     return found
+
+
+def kind_of_devices() -> str:
+    """The kind of devices that parameters go to where nothing is said."""
+    return "cuda" if world.has("cuda") else "cpu"
 
 
 def default_mesh() -> DeviceMesh:
     """All devices, as one dimension."""
-    kind = "cuda" if world.has("cuda") else "cpu"
+    kind = kind_of_devices()
     return init_device_mesh(kind, (len(world.devices_of(kind)),))
 
 
@@ -132,9 +139,9 @@ def fully_shard(
                 ignored_params=ignored_params,
             )
         return module
-    if isinstance(offload_policy, CPUOffloadPolicy):
-        raise NotImplementedError("CPUOffloadPolicy is not in xtensor: parameters stay on the devices")
     chosen = mesh or default_mesh()
+    if isinstance(offload_policy, CPUOffloadPolicy) and chosen.device_type != "cpu":
+        raise NotImplementedError("CPUOffloadPolicy is not in xtensor: parameters stay on the devices")
     ignored = {id(p) for p in ignored_params or ()}
     owned = [
         (child, name, p)
@@ -237,6 +244,31 @@ class Gathered(Function):
         return wrap(devices.spread(array_of(grads[0]), ctx.own)), None, None
 
 
+running: list[_Calls] = []
+"""The calls of sharded modules that run, the innermost last."""
+
+
+def parameters_in_use() -> Callable[[], contextlib.AbstractContextManager[None]] | None:
+    """What makes the modules of the calls that run use the same parameters again, once these have ended."""
+    found = [(child, name, child._parameters[name]) for c in running for child, name, _ in c.owned]
+
+    @contextlib.contextmanager
+    def again() -> Iterator[None]:
+        before = [child._parameters[name] for child, name, _ in found]
+        for child, name, used in found:
+            child._parameters[name] = used
+        try:
+            yield
+        finally:
+            for (child, name, _), own in zip(found, before, strict=True):
+                child._parameters[name] = own
+
+    return again if found else None
+
+
+AROUND.append(parameters_in_use)
+
+
 class _Calls:
     """What happens around a module's calls."""
 
@@ -261,6 +293,7 @@ class _Calls:
                 used[id(parameter)] = self.used(parameter, own)
             child._parameters[name] = used[id(parameter)]
         self.replaced.append(before)
+        running.append(self)
         return given
 
     def used(self, parameter: Any, own: Any) -> Any:
@@ -285,6 +318,7 @@ class _Calls:
 
     def after(self, module: Module, inputs: Any, outputs: Any) -> Any:
         """Parameters are themselves again; results are cast, and given as arguments were."""
+        running.remove(self)
         for (child, name, _), parameter in zip(self.owned, self.replaced.pop(), strict=False):
             child._parameters[name] = parameter
         plain = self.plain.pop()

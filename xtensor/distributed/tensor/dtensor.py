@@ -158,6 +158,16 @@ def distribute_tensor(
     return made.requires_grad_(tensor.requires_grad) if tensor.requires_grad else made
 
 
+def like(value: Any, own: Any) -> Any:
+    """A plain tensor where another lies, or will; anything else, itself."""
+    if not isinstance(value, Tensor) or isinstance(value, DTensor) or not isinstance(own, Tensor):
+        return value
+    target: Any = own
+    if isinstance(own, DTensor) or (own.is_meta and hasattr(own, "placements")):
+        return distribute_tensor(value, target.device_mesh, target.placements)
+    return value
+
+
 def relocate(tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement] | None) -> None:
     """Place the memory of a tensor itself on a mesh: who holds the tensor (an optimizer, a tied weight) sees it there."""
     storage = tensor._xt_storage

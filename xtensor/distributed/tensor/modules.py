@@ -11,6 +11,7 @@ import jax
 from ...devices import placement
 from ...nn.modules.module import Module
 from ...tensor import Tensor
+from ...utils.checkpoint import AROUND
 from ..device_mesh import DeviceMesh
 from .dtensor import DTensor, device_mesh_of_context, full_tensor, relocate
 from .placement_types import Replicate
@@ -69,6 +70,10 @@ class _Calls(threading.local):
 
 
 calls = _Calls()
+
+
+# A checkpointed part of a call is computed again after the call has ended.
+AROUND.append(lambda: placement.replicating if calls.plain else None)
 
 
 def enter(module: Module, inputs: Any, named: Any) -> None:

@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ... import capture, checks
 from ...engine import no_grad
 from ...lowering.parts import TOGETHER, alike
+from ...lowering.sharded import lies
 from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
 from ...ops.reduce.extreme_folds import extreme_fold
@@ -71,14 +74,49 @@ def norm_program(norm_type: float) -> Any:
 
 
 @bounded(64)
+def spread_norm_program(shardings: tuple[Any, ...]) -> Any:
+    """The Euclidean norm of several arrays that lie on a mesh like this: each device adds up its parts of all of them, and one message joins the sums.
+
+    XLA joins the parts of each reduction as it meets it, which is a message for each array.
+    """
+    mesh = shardings[0].mesh
+    used = [{a for e in s.spec for a in (e if isinstance(e, tuple) else (e,))} for s in shardings]
+
+    def local(*parts: Any) -> Any:
+        sums = []
+        for part, names in zip(parts, used, strict=True):
+            size = jnp.abs(part)
+            size = size if size.dtype.itemsize >= 4 else size.astype(jnp.float32)
+            # Of what lies on several devices the first one counts.
+            first = [lax.axis_index(a) == 0 for a in mesh.axis_names if a not in names]
+            whole = jnp.sum(size * size)
+            sums.append(jnp.where(jnp.all(jnp.array(first)), whole, 0) if first else whole)
+        wide = jnp.stack([s.astype(common(sums)) for s in sums])
+        return lax.psum(wide, mesh.axis_names)
+
+    spread = jax.shard_map(
+        local, mesh=mesh, in_specs=tuple([s.spec for s in shardings]), out_specs=jax.sharding.PartitionSpec()
+    )
+
+    def total(arrays: list[Any]) -> Any:
+        norms = [n.astype(a.real.dtype) for n, a in zip(jnp.sqrt(spread(*arrays)), arrays, strict=True)]
+        kind = common(norms)
+        return norm_of(2.0)(jnp.stack([n.astype(kind) for n in norms]))
+
+    return jit(total)
+
+
+@bounded(64)
 def norms_programs(norm_type: float) -> tuple[Any, Any]:
     """The norms of several arrays of one dtype, and the norm of a vector: for more than one program takes."""
     norm = norm_of(norm_type)
     return jit(lambda arrays: jnp.stack([norm(array) for array in arrays])), jit(norm)
 
 
-def norm_of_many(tensors: list[Tensor], norm_type: float) -> Tensor:
-    """The norm of the norms of any number of tensors on one device."""
+def norm_of_many(tensors: list[Tensor], norm_type: float, shardings: tuple[Any, ...] = ()) -> Tensor:
+    """The norm of the norms of any number of tensors on one device; shardings: how they lie, if that is one mesh."""
+    if shardings and norm_type == 2:
+        return wrap(call(spread_norm_program(shardings), [array_of(t) for t in tensors]))
     if len(tensors) <= TOGETHER or capture.running() is not None:
         return wrap(call(norm_program(norm_type), [array_of(t) for t in tensors]))
     norms, fold = norms_programs(norm_type)
@@ -127,7 +165,24 @@ def get_total_norm(
 ) -> Tensor:
     """The norm of all tensors as one vector."""
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    norm_type = float(norm_type)
+    return total_norm(tensors, float(norm_type), error_if_nonfinite, shardings_of(tensors))
+
+
+def shardings_of(tensors: Iterable[Tensor]) -> tuple[Any, ...]:
+    """How tensors lie on a mesh; none where they lie on several, or where one was not placed."""
+    found = []
+    for tensor in tensors:
+        own = lies(tensor._xt_storage) if tensor._xt_view is None else None
+        if own is None:
+            return ()
+        found.append(own)
+    return tuple(found) if len({s.mesh for s in found}) == 1 else ()
+
+
+def total_norm(
+    tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool, shardings: tuple[Any, ...]
+) -> Tensor:
+    """See `get_total_norm`."""
     if not tensors:
         return zeros(())
     if any(type(t._xt_storage.raw) is WrapperArray for t in tensors):
@@ -137,9 +192,10 @@ def get_total_norm(
     groups = list(by_device(tensors).values())
     if any(t.is_meta for t in tensors):
         return wrap(MetaArray((), tensors[0].dtype.to_real().numpy))
-    parts = [norm_of_many(group, norm_type) for group in groups]
-    total = parts[0]
-    if len(parts) > 1:
+    if len(groups) == 1:
+        total = norm_of_many(groups[0], norm_type, shardings)
+    else:
+        parts = [norm_of_many(group, norm_type) for group in groups]
         first = parts[0].device
         total = norm_of_many([p.to(first) for p in parts], norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
@@ -208,7 +264,9 @@ def clip_grad_norm_(
             checks.warn("`parameters` is an empty generator, no gradient clipping will occur.")
     with no_grad():
         grads = grads_of(parameters)
-        total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+        # A gradient lies as its parameter does, and is known to while a function is captured.
+        shardings = shardings_of(p for p in parameters if p.grad is not None)
+        total = total_norm(grads, float(norm_type), error_if_nonfinite, shardings)
         scale(grads, max_norm, total)
     return total
 

@@ -114,7 +114,6 @@ class Node:
         # What often runs once the calls up to here have run.
         self.follower: Any = None
 
-
     def ended_early(self) -> None:
         """Count a segment of a call or two that began here: if most are, waiting costs more than a program less gains."""
         self.short += 1

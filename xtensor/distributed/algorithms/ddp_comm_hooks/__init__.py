@@ -1,5 +1,5 @@
 """`torch.distributed.algorithms.ddp_comm_hooks`: how buckets of gradients are reduced."""
 
-from . import default_hooks
+from . import debugging_hooks, default_hooks, powerSGD_hook
 
-__all__ = ["default_hooks"]
+__all__ = ["debugging_hooks", "default_hooks", "powerSGD_hook"]
