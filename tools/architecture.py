@@ -87,10 +87,11 @@ def summary(path: pathlib.Path) -> str:
 
 
 def traced() -> dict[str, Passed]:
-    """What calls pass in a fresh process, whose settings are the defaults."""
+    """What calls pass in a fresh process, whose settings are the defaults, but that no call waits: the page tells apart how calls wait."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "XLA_", "XTENSOR_"))}
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    settings = {"JAX_PLATFORMS": "cpu", "XTENSOR_COMPILE_CACHE": "off", "PYTHONPATH": os.pathsep.join(paths)}
+    settings = {"JAX_PLATFORMS": "cpu", "XTENSOR_COMPILE_CACHE": "off", "XTENSOR_SEGMENTS": "off"}
+    settings["PYTHONPATH"] = os.pathsep.join(paths)
     run = subprocess.run(
         [sys.executable, __file__], env={**kept, **settings}, capture_output=True, text=True, check=True
     )

@@ -489,7 +489,7 @@ def grown(compiles: Compiles, run: Callable[[], Any]) -> int:
     return compiles.count - before
 
 
-def test_values_never_compile(compiles: Compiles) -> None:
+def test_values_never_compile(compiles: Compiles, waits: None) -> None:
     def work(k: int) -> None:
         x = xt.tensor(data_for((7, 5)))
         x[k % 7].sum()

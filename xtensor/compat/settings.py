@@ -60,10 +60,10 @@ def segments(on: bool | None = None) -> bool:
 
     Differs from PyTorch: it has nothing like it.
 
-    >>> xtensor.settings.segments(True)
-    False
     >>> xtensor.settings.segments(False)
     True
+    >>> xtensor.settings.segments(True)
+    False
     """
     before = waiting_calls.enabled()
     if on is not None:

@@ -167,7 +167,7 @@ class Pending:
     def committed(self) -> bool:
         """Whether it is tied to its device."""
         value = self._value
-        return self._call.committed if value is None else value.committed
+        return self._call.is_committed(self.at) if value is None else value.committed
 
     def devices(self) -> set[Any]:
         """Where it will lie, as JAX's arrays say it."""

@@ -18,7 +18,7 @@ from ..jax_internals import programs as inside
 from ..memory import LARGE, within
 from ..pending import Pending, Work, processors, settled
 from ..store import form_of
-from ..threads import others
+from ..threads import OWN, others
 from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
 from .running import by_call, form_like, grouped, pended, run, sharding, workers
@@ -50,8 +50,6 @@ class Segment:
     """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before."""
 
     __slots__ = ("calls", "late", "lock")
-    leaves = ()
-    committed = False
 
     def __init__(self) -> None:
         self.calls: list[Any] = [(state.tree.root, (), ())]
@@ -62,6 +60,13 @@ class Segment:
     def sharding(self) -> Any:
         """Where the results will lie."""
         return sharding()
+
+    def is_committed(self, at: int) -> bool:
+        """Whether the result of a number will be tied to its device."""
+        node: Node = self.calls[-1][0]
+        while node.first < at:
+            node = node.parent  # type: ignore[assignment]
+        return node.committed
 
     def finish(self) -> None:
         """Have all results. What is interrupted or fails is done again when it is asked for."""
@@ -79,9 +84,8 @@ class Segment:
                 choose(OUTSIDE)
                 if inside is None or inside.is_clean():
                     how(calls)
-                else:  # JAX traces something else here
-                    with jax.ensure_compile_time_eval():
-                        how(calls)
+                else:  # JAX traces something else here, in what it keeps for this thread
+                    elsewhere(how, calls)
             finally:
                 choose(before)
             # What another thread noted down meanwhile runs when it is asked for.
@@ -93,6 +97,23 @@ class Segment:
                 first.ended_early()
 
     _run = finish
+
+
+def elsewhere(how: Callable[[list[Any]], None], calls: list[Any]) -> None:
+    """Have calls made by a thread of their own."""
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            how(calls)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name=f"{OWN}segments")
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 def begin() -> None:
@@ -247,7 +268,7 @@ class Waiter:
             return (self.function(*args),)
         parent = segment.calls[-1][0]
         forms = tuple([None if a is None else interned(a.aval) for a in args])
-        held = tuple([None if a is None else (f, is_committed(a, parent)) for a, f in zip(args, forms)])
+        held = tuple([None if a is None else (f, a.committed) for a, f in zip(args, forms)])
         inner = [type(a) is Pending and a._value is None for a in args]
         key = (
             self.number,
@@ -384,15 +405,6 @@ def at_home(array: Any) -> bool:
     return True
 
 
-def is_committed(value: Any, node: Node) -> bool:
-    """Whether an argument is tied to its device; of a result that waits, by the call that gives it, `node` or one before it."""
-    if type(value) is not Pending or value._value is not None:
-        return value.committed
-    while node.first < value.at:
-        node = node.parent  # type: ignore[assignment]
-    return node.committed
-
-
 _number = iter(range(1, sys.maxsize))
 
 
@@ -498,7 +510,7 @@ def last(program: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
     if known.came < state.hot:
         return None
     if known.work is None:
-        forms = [form_like((a.aval, is_committed(a, node))) for a in args]
+        forms = [form_like((a.aval, a.committed)) for a in args]
         known.work = Work(lambda: prepare(program, *forms))
         if state.background:
             workers.submit(known.work)

@@ -140,7 +140,8 @@ class Structure:
                 else:
                     sources.append(source)
             steps.append(Step(node.called, tuple(sources)))
-        return jit(chained(tuple(steps), wanted))
+        # What is unused too: a program without some of its arguments would be one of JAX's own way.
+        return jit(chained(tuple(steps), wanted), keep_unused=True)
 
 
 def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., Any]:
