@@ -36,8 +36,6 @@ try:
 except ImportError:
     torch: Any = None
 
-BOUNDS = {"chain": 2.0, "mlp": 0.5, "lstm": 0.5, "gpt": 0.5, "first": 0.75}
-"""Of a chain the microseconds of a call, of steps the ratio to PyTorch, of first runs the ratio to calls at once."""
 SIZES = ((4, 4), (67, 64))
 STEPS = ("mlp-32x64-sgd", "lstm-loop", "gpt-small")
 CALLS = 20

@@ -33,7 +33,18 @@ import start
 from turns import interval
 
 HERE = pathlib.Path(__file__).parent
-PARTS = ("dispatch", "loops", "backward", "kernels", "steps", "captures", "memory", "programs", "start")
+PARTS = (
+    "dispatch",
+    "loops",
+    "segments",
+    "backward",
+    "kernels",
+    "steps",
+    "captures",
+    "memory",
+    "programs",
+    "start",
+)
 STEP_BOUNDS = {
     "mlp": 0.75,
     "cnn": 1.0,
@@ -42,6 +53,18 @@ STEP_BOUNDS = {
     "gpt-small": 0.8,
     "gpt-mid": 1.1,
     "gpt-large": 1.1,
+}
+SEGMENT_BOUNDS: dict[str, dict[str, float]] = {
+    "chain 4x4": {"us": 2.0, "at once": 1.0},
+    "chain 67x64": {"at once": 1.05},
+    "view": {"at once": 1.05},
+    "write": {"at once": 1.05},
+    "loop": {"at once": 1.05},
+    "mlp-32x64-sgd": {"torch": 0.5, "at once": 1.05},
+    "lstm-loop": {"torch": 0.5, "at once": 1.05},
+    "gpt-small": {"torch": 0.5, "at once": 1.05},
+    "first 4x4": {"at once": 0.75},
+    "first 67x64": {"at once": 0.75},
 }
 # Of the steps whose batch times width is at least 128 x 256.
 AGAINST_JIT = (
@@ -107,6 +130,14 @@ def rows(found: dict[str, Any]) -> list[Row]:
                     "loops", name, "torch", figures["ratio"], loops.BOUND, within(figures, "xtensor", "torch")
                 )
             )
+    for name, figures in found.get("segments", {}).items():
+        bounds = SEGMENT_BOUNDS.get(name, {})
+        if name.startswith("chain"):
+            made.append(Row("segments", name, "us a call", figures["segments"], bounds.get("us")))
+        for other, key in (("at once", "ratio to at once"), ("torch", "ratio")):
+            if key in figures:
+                of = within(figures, "segments", other)
+                made.append(Row("segments", name, other, figures[key], bounds.get(other), of))
     for name, us in found.get("backward", {}).items():
         if "torch" in us:
             bound = 1.5 if name == "mul_sum" else None

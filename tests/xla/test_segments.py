@@ -305,6 +305,26 @@ def test_structures_that_never_come_again_let_calls_run_at_once(together: None) 
     assert segments.enabled() and pends(x + 1)
 
 
+def test_what_ended_segments_is_counted(together: None) -> None:
+    def ended() -> dict[str, int]:
+        return xtensor.engine.stats()["segments"]["ended by"]
+
+    x = xtensor.ones(N)
+    segments.finish()
+    before = ended()
+    (x.neg() - 1).tolist()
+    with segments.paused():
+        y = x.neg()
+    z = x.neg() - 1
+    with segments.paused():
+        pass
+    for _ in range(segments.calls.MOST + 1):
+        z = z.neg()
+    found = {why: n - before.get(why, 0) for why, n in ended().items()}
+    assert not pends(y) and found["a value"] == 1 and found["a pause"] == 1
+    assert found.get("its length", 0) + found.get("its work", 0) == 1
+
+
 def test_calls_that_are_read_each_stop_waiting(together: None) -> None:
     x = xtensor.ones(N)
     assert pends(x.expm1())

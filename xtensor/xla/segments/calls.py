@@ -22,7 +22,7 @@ from ..threads import OWN, others
 from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
 from .running import by_call, form_like, grouped, pended, run, sharding, workers
-from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, joins, state
+from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, ended, joins, state
 
 __all__ = [
     "Segment",
@@ -44,6 +44,7 @@ ALIASES = 4
 """Other objects for the same forms by which a node is found at once."""
 new = object.__new__
 OUTSIDE = chosen()
+VALUE = "a value"
 
 
 class Segment:
@@ -68,8 +69,8 @@ class Segment:
             node = node.parent  # type: ignore[assignment]
         return node.committed
 
-    def finish(self) -> None:
-        """Have all results. What is interrupted or fails is done again when it is asked for."""
+    def finish(self, why: str = VALUE) -> None:
+        """Have all results. What is interrupted or fails is done again when it is asked for. why: as `stats` counts it."""
         with self.lock:
             if state.segment is self:
                 begin()
@@ -79,6 +80,8 @@ class Segment:
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
             how = by_call if self.late else run
+            if not self.late:
+                ended[why] += 1
             self.late = True
             try:
                 choose(OUTSIDE)
@@ -128,11 +131,11 @@ def pass_by() -> None:
         begin()
 
 
-def finish() -> None:
+def finish(why: str = "a pause") -> None:
     """Run what waits."""
     segment = state.segment
     if segment is not None and len(segment.calls) > 1:
-        segment.finish()
+        segment.finish(why)
 
 
 def waiting() -> bool:
@@ -168,11 +171,11 @@ def paused() -> Iterator[None]:
         begin()
 
 
-def stats() -> dict[str, int]:
+def stats() -> dict[str, Any]:
     """Segments that ran as one program, and call by call; the calls of those that ran as one; programs compiled for segments; structures
-    known.
+    known; and how many were ended by what: a value that was needed, their length or work, an optimizer's step, a pause.
     """
-    return {**dict.fromkeys(COUNTED, 0), **counts, "structures": state.tree.count}
+    return {**dict.fromkeys(COUNTED, 0), **counts, "structures": state.tree.count, "ended by": dict(ended)}
 
 
 WAIT = """
@@ -198,7 +201,7 @@ def wait({parameters}):
         return odd(({arguments}))
 {results}
     if len(calls) > {most} or node.ends:{keep}
-        segment.finish()
+        segment.finish("its length" if len(calls) > {most} else "its work")
     return {given}
 """
 KEY = """
@@ -519,7 +522,13 @@ def last(program: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
     if not known.work.done:
         return None
     wait = waiter(program, len(args), None)
-    return lambda *given: settled([*wait(*given)])
+
+    def ends(*given: Any) -> list[Any]:
+        found = [*wait(*given)]
+        finish("an optimizer's step")
+        return settled(found)
+
+    return ends
 
 
 class Follower:

@@ -13,7 +13,7 @@ from ..cache import bounded
 from ..jax_internals import programs as inside
 from ..pending import Work
 
-__all__ = ["Node", "Signature", "Tree", "counts", "joins", "state", "watchers"]
+__all__ = ["Node", "Signature", "Tree", "counts", "ended", "joins", "state", "watchers"]
 
 LONG = 50.0
 """Microseconds of work, about, after which a segment runs, so that the device has something to do; a call of more does not wait."""
@@ -154,6 +154,7 @@ def told() -> str:
 
 COUNTED = ("whole", "by call", "calls", "compiled")
 counts: dict[str, int] = collections.Counter()
+ended: dict[str, int] = collections.Counter()
 state = State()
 watchers: list[Callable[[Sequence[str], bool], None]] = []
 """Told of every segment that runs: the programs that it calls, and whether as one program."""
