@@ -105,6 +105,9 @@ def test_a_structure_that_came_before_compiles_nothing(together: None) -> None:
 
 
 def test_what_nobody_can_see_is_not_given(together: None) -> None:
+    segments.finish()
+    structures.state.tree = structures.Tree()
+    segments.calls.begin()
     x = xtensor.ones(N)
     given: list[int] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import engine
 from ..devices import device
@@ -42,14 +42,18 @@ class _Interface(type):
         return issubclass(subclass, engine.Node) or type.__subclasscheck__(cls, subclass)
 
 
-class Node(metaclass=_Interface):
-    """What every node of the graph is (`isinstance`), with what can be asked of it."""
+if TYPE_CHECKING:
+    Node = engine.Node
+else:
 
-    name = engine.Node.name
-    next_functions = engine.Node.next_functions
-    metadata = engine.Node.metadata
-    register_hook = engine.Node.register_hook
-    register_prehook = engine.Node.register_prehook
+    class Node(metaclass=_Interface):
+        """What every node of the graph is (`isinstance`), with what can be asked of it."""
+
+        name = engine.Node.name
+        next_functions = engine.Node.next_functions
+        metadata = engine.Node.metadata
+        register_hook = engine.Node.register_hook
+        register_prehook = engine.Node.register_prehook
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -265,7 +265,7 @@ def holders_of(arrays: list[Any]) -> dict[int, set[Holder]]:
         above: list[Any] = []
         own.add(id(above))
         next_reached: dict[int, set[int]] = {}
-        for referrer in gc.get_referrers(*level):
+        for referrer in referrers(level):
             if id(referrer) in own or id(referrer) in seen:
                 continue
             origins = set[int]().union(*[reached.get(id(r), ()) for r in gc.get_referents(referrer)])
@@ -280,6 +280,17 @@ def holders_of(arrays: list[Any]) -> dict[int, set[Holder]]:
         if not level:
             break
     return found
+
+
+FEW = 64
+
+
+def referrers(objects: list[Any]) -> list[Any]:
+    """What refers to one of these objects. `gc.get_referrers` compares each reference with each of them: of many, ids are looked up."""
+    if len(objects) <= FEW:
+        return gc.get_referrers(*objects)
+    ids = {id(o) for o in objects}
+    return [o for o in gc.get_objects() if not ids.isdisjoint(map(id, gc.get_referents(o)))]
 
 
 def told(holder: Any, roles: Roles, kept: set[int]) -> Iterator[Holder]:

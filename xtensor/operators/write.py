@@ -328,7 +328,7 @@ def write_out(
     rule = RULES.get(name)
     if rule is not None:
         refuse_out(rule, place, source.dtype, target.dtype)
-    elif exact is not None:
+    if exact is not None and (rule is None or rule.suits is dtypes.can_cast):
         check_same_dtype(exact, source.dtype, target.dtype)
     if joins and not dtypes.can_cast(source.dtype, target.dtype):
         kind = scalar_name(target.dtype)

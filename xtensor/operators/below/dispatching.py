@@ -44,13 +44,17 @@ def disabled(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any =
 DISABLED_DISPATCH = staticmethod(disabled)
 
 
-def flat(values: Iterable[Any]) -> Iterator[Any]:
+NESTED = 64
+"""Lists within lists, as deep as any argument's: one that holds itself has no end."""
+
+
+def flat(values: Iterable[Any], depth: int = NESTED) -> Iterator[Any]:
     """Arguments, and what lies in their lists and tuples."""
     for value in values:
-        if isinstance(value, (tuple, list)):
-            yield from flat(value)
-        else:
+        if not isinstance(value, (tuple, list)):
             yield value
+        elif depth and value is not values:
+            yield from flat(value, depth - 1)
 
 
 @bounded(4096)

@@ -410,7 +410,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         # The input stays in the graph, with a gradient of zero.
         return given(eye.where(eye.new_ones((), dtype=dtypes.bool), input), out, name="linalg.matrix_power")
     x = inv(input) if n < 0 else input
-    n = abs(n)
+    n = power = abs(n)
     result: Tensor | None = None
     while n:
         if n & 1:
@@ -419,7 +419,8 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             x = matmul(x, x)
     assert result is not None
-    return given(result.clone() if result is input else result, out, name="linalg.matrix_power")
+    exact = "general" if power > 1 else None
+    return given(result.clone() if result is input else result, out, exact, name="linalg.matrix_power")
 
 
 @jax.custom_vjp

@@ -284,4 +284,5 @@ def frexp(input: Array) -> tuple[Array, Array]:
 
 
 power_of.asked = pow  # pyright: ignore[reportFunctionMemberAccess]
+power_in_place.asked = pow_  # pyright: ignore[reportFunctionMemberAccess]
 attach_methods(float_power_, pow, pow_, __pow__=power_of, __rpow__=power_by, __ipow__=power_in_place)
