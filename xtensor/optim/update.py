@@ -19,10 +19,8 @@ from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
 from ..operators.write import put_results, take_arrays, writer_at
 from ..storage import Storage
-from ..tensor import Tensor, array_of, counter_of, operands_array
-from ..xla import segments
+from ..tensor import Tensor, array_of, counter_of
 from ..xla.cache import BoundedCache, bounded
-from ..xla.pending import Pending, settled
 from ..xla.threads import others
 from ..xla.x64 import jit
 
@@ -144,27 +142,18 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for param, states in zip(group.params, group.states, strict=True):
             tensors.append(param)
             tensors += states
-        grads += map(operands_array, group.grads)
+        grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
     if place.type == "meta":
         for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
         return {}
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
-    operands: Any = tuple(numbers)
-    rest = (vector(operands, place) if watcher is None else traced_vector(operands), *counts)
-    joined: Any = None
-    args: tuple[Any, ...] = ()
-    if watcher is None and may_wait(grads, tensors):
-        args = (*map(array_of, tensors), *grads, *rest)
-        joined = segments.last(program_of(tuple(key), counted, False)[0], args)
+    # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
+    arrays = take_arrays(tensors)
     program, pick = program_of(tuple(key), counted, not others)
-    if joined is not None:
-        program = joined
-    else:
-        # Gradients are held by then, so that one which is its parameter's own array counts as somebody who sees it.
-        args = ()
-        grads = settled(grads)
-        args = (*take_arrays(tensors), *grads, *rest)
+    operands: Any = tuple(numbers)
+    args = (*arrays, *grads, vector(operands, place) if watcher is None else traced_vector(operands), *counts)
+    del arrays
     if not counted:
         put_results(tensors, program, args, writer)
         return {}
@@ -212,15 +201,6 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             last = storage.array
             known[id(last)] = (last, count + 1)
     return known
-
-
-def may_wait(grads: list[Any], tensors: list[Tensor]) -> bool:
-    """Whether a step runs together with the calls that give its gradients: where that is worth more than reusing memory."""
-    return Pending in map(type, grads) and sum([t._xt_storage.nbytes() for t in tensors]) <= SMALL
-
-
-SMALL = 1 << 16
-"""Bytes of parameters and states that a step may write to memory of their own."""
 
 
 class TracedNumber(NamedTuple):

@@ -32,11 +32,6 @@ class Work:
         self._by: tuple[int, int] | None = None
         self._result: Any = None
 
-    @property
-    def done(self) -> bool:
-        """Whether the result is there."""
-        return self._done.is_set()
-
     def begin(self) -> bool:
         """Do it here, unless somebody has begun; whether it was done here."""
         here = os.getpid(), threading.get_ident()

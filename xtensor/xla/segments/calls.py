@@ -31,7 +31,6 @@ __all__ = [
     "enable",
     "enabled",
     "finish",
-    "last",
     "paused",
     "prompt",
     "stats",
@@ -173,7 +172,7 @@ def paused() -> Iterator[None]:
 
 def stats() -> dict[str, Any]:
     """Segments that ran as one program, and call by call; the calls of those that ran as one; programs compiled for segments; structures
-    known; and how many were ended by what: a value that was needed, their length or work, an optimizer's step, a pause.
+    known; and how many were ended by what: a value that was needed, their length or work, a pause.
     """
     return {**dict.fromkeys(COUNTED, 0), **counts, "structures": state.tree.count, "ended by": dict(ended)}
 
@@ -494,52 +493,6 @@ def flat_waiter(
     exec(compile(text, "<xtensor segments>", "exec"), namespace)
     called.function = namespace["wait"]
     return called.function
-
-
-def last(program: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """`program`, which gives a flat tuple, as one that runs together with the calls that wait, and so ends their segment.
-
-    None until it has followed the same calls often enough to be compiled for that: it is another program than the one which gives up
-    its arguments' memory.
-    """
-    segment = state.segment
-    if segment is None or others or len(segment.calls) == 1:
-        return None
-    node: Node = segment.calls[-1][0]
-    known = node.follower
-    if known is None or known.program is not program:
-        known = node.follower = Follower(program)
-    known.came += 1
-    if known.came < state.hot:
-        return None
-    if known.work is None:
-        forms = [form_like((a.aval, a.committed)) for a in args]
-        known.work = Work(lambda: prepare(program, *forms))
-        if state.background:
-            workers.submit(known.work)
-        else:
-            known.work.result()
-    if not known.work.done:
-        return None
-    wait = waiter(program, len(args), None)
-
-    def ends(*given: Any) -> list[Any]:
-        found = [*wait(*given)]
-        finish("an optimizer's step")
-        return settled(found)
-
-    return ends
-
-
-class Follower:
-    """A program that has followed a segment's calls. work: what compiles it for that."""
-
-    __slots__ = ("came", "program", "work")
-
-    def __init__(self, program: Any) -> None:
-        self.program = program
-        self.came = 0
-        self.work: Work | None = None
 
 
 LENGTHS = 16

@@ -78,7 +78,6 @@ class Node:
         "committed",
         "ends",
         "first",
-        "follower",
         "next",
         "parent",
         "signature",
@@ -111,8 +110,6 @@ class Node:
         # How often segments that begin here had one call or two, the last so many; below zero how often this call is still to run at once.
         self.short = 0
         self.structure: Any = None
-        # What often runs once the calls up to here have run.
-        self.follower: Any = None
 
     def ended_early(self) -> None:
         """Count a segment of a call or two that began here: if most are, waiting costs more than a program less gains."""
