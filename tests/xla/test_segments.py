@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import xtensor
+from tests.fuzz.interrupts import stopped, watched
 from xtensor import nn
 from xtensor.xla import compiles, segments, sizes, store
 from xtensor.xla.pending import Pending, Work
@@ -225,6 +226,25 @@ def test_what_an_interrupt_cut_off_still_pends(together: None, monkeypatch: pyte
             y.tolist()
     assert pends(y)
     assert y[0].item() == pytest.approx(1 + np.arcsinh(np.float32(1)))
+
+
+def test_an_interrupt_leaves_all_results_of_a_call_or_none(together: None) -> None:
+    structures.state.hot = 1_000  # by the calls' own programs
+    x = xtensor.ones(3, N)
+    before = sys.gettrace()
+    sys.settrace(watched)
+    try:
+        (x * 2).max(0)[0].tolist()
+        at, reached = 0, True
+        while reached:
+            at += 1
+            largest, where = (x * 2).max(0)
+            reached, _ = stopped(largest._xt_storage.raw.value, at)
+            assert where[0].item() == 0 and largest[1].item() == 2, at
+            sys.settrace(watched)  # the exception has ended the tracing
+    finally:
+        sys.settrace(before)
+    assert at > 10
 
 
 def test_a_call_noted_down_while_its_segment_runs_is_made_later(together: None) -> None:

@@ -10,8 +10,9 @@ A new structure runs by its calls' own programs, one after the other; those that
 threads. Once it has come `hot` times, a thread compiles one program for the whole segment, which answers from then on.
 
 Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
-be compiled. Calls wait on the first CPU device, in programs of one thread, and only where that is asked for: by `XTENSOR_SEGMENTS=1` in the
-environment or `enable(True)`. With `XTENSOR_SEGMENTS=hot` every structure has its program at once, for tests.
+be compiled. Calls wait on the first device, as long as one thread runs operators; on an accelerator for their programs' compiling
+only. `XTENSOR_SEGMENTS=0` in the environment or `enable(False)` has every call run at once. With `XTENSOR_SEGMENTS=hot` every
+structure has its program at once, for tests.
 """
 
 from __future__ import annotations

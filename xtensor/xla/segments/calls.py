@@ -115,7 +115,7 @@ def elsewhere(how: Callable[[list[Any]], None], calls: list[Any]) -> None:
     thread.start()
     thread.join()
     if failed:
-        raise failed[0]
+        raise failed.pop()
 
 
 def begin() -> None:

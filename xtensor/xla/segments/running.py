@@ -224,14 +224,17 @@ def by_call(calls: list[Any]) -> None:
         except Exception as error:
             failed = failed or error
             continue
-        for result, value in zip(results, jax.tree.leaves(found), strict=True):
-            result._value = value
+        # In one call of C, so that a signal finds all results, or none.
+        any(map(set_value, results, jax.tree.leaves(found)))
         node.signature.ready = True
         if node.signature.is_long():
             node.waits = False
         node.ends = node.ends or node.work > LONG
     if failed is not None:
-        raise failed
+        try:
+            raise failed
+        finally:
+            del failed  # its traceback holds this frame
 
 
 def lacks(value: Any) -> bool:
