@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import xtensor
+from tests.fuzz.interrupts import stopped, watched
 from xtensor import compile_cache
 from xtensor.xla import executables, sizes, store, x64
 from xtensor.xla.jax_internals import caching
@@ -212,6 +213,27 @@ def test_errors_are_raised_by_each_call(folder):
         with pytest.raises(TypeError, match="incompatible shapes"):
             made(jnp.ones(3), jnp.ones(4))
     assert made(jnp.ones(3), jnp.ones(3)).tolist() == [2.0] * 3
+
+
+def test_a_call_that_was_interrupted_is_as_fast_later(folder, monkeypatch):
+    """JAX keeps a signature whose first call failed as one that Python answers."""
+    came: list[Any] = []
+    answer = store.Program.__call__
+    monkeypatch.setattr(store.Program, "__call__", lambda *args: came.append(args) or answer(*args))
+    x = jnp.ones(1031)
+    before = sys.gettrace()
+    sys.settrace(watched)
+    try:
+        # In finding out what the signature is, in tracing, in compiling.
+        for at in (1, 40, 400):
+            f = jit(lambda x, at=at: x * at + 1)
+            assert stopped(lambda f=f: f(x), at)[0]
+            sys.settrace(watched)  # the exception has ended the tracing
+            assert [f(x)[0] for _ in range(3)] == [at + 1] * 3
+            came.clear()
+            assert f(x)[0] == at + 1 and not came
+    finally:
+        sys.settrace(before)
 
 
 def test_a_users_function_is_compiled_and_not_kept(folder):

@@ -78,13 +78,16 @@ compile_cache.figures.append(figures)
 class Program:
     """A function, the options of its `jit`, and the way to its executables."""
 
-    __slots__ = ("_digest", "_traced", "function", "jitted", "kept", "options")
+    __slots__ = ("_digest", "_traced", "came", "forget", "function", "jitted", "kept", "options")
 
     def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
         self.function = function
         self.jitted = jitted
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
+        # The form that came last, and what has JAX's compiled call forget this function's signatures.
+        self.came: Form | None = None
+        self.forget: Callable[[], Any] = jitted.clear_cache
         self._digest: bytes | bool | None = False
         self._traced: tuple[Form, Any] | None = None
 
@@ -102,6 +105,12 @@ class Program:
         """The results for a signature that JAX's compiled call does not know, and what it needs to know it."""
         leaves, tree = jax.tree.flatten(args)
         form = form_of(leaves, tree, self.options)
+        # JAX sends a signature here at every call where its first one was interrupted or failed, and takes nothing for it. Then it
+        # came last too.
+        failed = form is not None and form == self.came
+        self.came = None if failed else form
+        if failed:
+            self.forget()
         entry = None if form is None else self.kept.get(form) or self._ready(form, args)
         if entry is None:
             return self._plainly(args)
@@ -114,6 +123,7 @@ class Program:
         # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes
         # by here at every call.
         self.kept[form] = entry
+        self.came = None
         return jax.block_until_ready(outs), None, False
 
     def prepare(self, *examples: Any) -> None:
@@ -218,8 +228,12 @@ class Program:
     def _plainly(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """JAX's own way."""
         with sharing, compile_cache.compiling():
-            size = needed(self.jitted.trace(*args))
-            found = self.jitted._cache_miss(*args)
+            try:
+                size = needed(self.jitted.trace(*args))
+                found = self.jitted._cache_miss(*args)
+            except BaseException:
+                self.forget()
+                raise
         return found if size <= LARGE else (jax.block_until_ready(found[0]), None, *found[2:])
 
     def _name(self, form: Form) -> str | None:

@@ -141,6 +141,8 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
         jitting.shard,
         signatures if signatures is not None else jitting.signatures(key.contains_explicit_attributes),
     )
+    # Not the method itself: it would hide a cycle from the collector.
+    program.forget = lambda: built._clear_cache()
     made: Any = functools.wraps(jitted._fun)(built)
     # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
     made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
