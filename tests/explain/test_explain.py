@@ -106,6 +106,21 @@ def test_a_view_runs_nothing(x):
     assert any("strides (1, 3)" in str(call) for call in found.path)
 
 
+def test_segments_in_which_a_program_ran_are_told():
+    x = xtensor.ones(33)
+    before = xtensor.settings.segments()
+    xtensor.settings.segments(True)
+    for _ in range(3):
+        (x.acosh() * 2).sum().item()
+    xtensor.settings.segments(before)
+    known = ops.explain("acosh", x).segments
+    assert [(k.names, k.whole + k.by_call, k.ended) for k in known] == [
+        (("acosh", "mul", "sum"), 3, {"a value": 3})
+    ]
+    assert "3 calls (acosh, mul, sum): ran" in repr(ops.explain("acosh", x))
+    assert ops.explain(xtensor.nn.Identity(), x).segments == ()
+
+
 def test_watching_leaves_nothing_behind(x):
     before = dispatch.watchers[:]
     with pytest.raises(RuntimeError):

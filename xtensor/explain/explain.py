@@ -17,6 +17,8 @@ from typing import Any
 from ..operators.functions.deferred import source_of
 from ..operators.operator import Operator
 from ..tensor import Tensor
+from ..xla import segments
+from ..xla.segments import Known
 from . import catalog
 from .calls import Call, calls_in, calls_of
 from .examples import example_of
@@ -33,7 +35,7 @@ class Explanation:
     signatures: the ways to call it. rules: the derivatives, and what they save. variants: "function", "method",
     "in-place" and "out=", as they are spelled. path: the calls from what was asked about to its operators.
     programs: what the example arguments ran (none without them), each with `stablehlo`, `operations`, `hlo` and
-    `custom_calls`.
+    `custom_calls`. segments: in which segments of calls these programs have run since the process began, the commonest first.
     result: of the example call.
     """
 
@@ -48,6 +50,7 @@ class Explanation:
     variants: tuple[tuple[str, str], ...] = ()
     path: tuple[Call, ...] = ()
     programs: tuple[Program, ...] = ()
+    segments: tuple[Known, ...] = ()
     result: Any = field(default=None, repr=False)
 
     def rows(self) -> Iterator[tuple[str, str]]:
@@ -70,6 +73,10 @@ class Explanation:
             yield "HLO", program.operations_text("hlo")
             for target in program.custom_calls:
                 yield "custom call", f"*** {target} ***"
+        for segment in self.segments[:SHOWN]:
+            yield "segment", str(segment)
+        if len(self.segments) > SHOWN:
+            yield "segments", f"{len(self.segments) - SHOWN} more in .segments"
 
     def __repr__(self) -> str:
         lines = []
@@ -95,6 +102,10 @@ class Explanation:
             for what, text in (("StableHLO", program.stablehlo), ("optimised HLO", program.hlo))
         )
         return f"<table>{cells}</table>{texts}"
+
+
+SHOWN = 4
+"""Segments of those in which a program has run that are shown."""
 
 
 def emphasised(label: str, text: str) -> str:
@@ -228,6 +239,7 @@ def explain_operator(entry: catalog.Entry, function: Any, args: Any, kwargs: Any
         variants=tuple(variants_of(entry)),
         path=path,
         programs=programs,
+        segments=tuple(segments.known(p.program for p in programs)),
         result=result,
     )
 
@@ -257,6 +269,7 @@ def explain_function(
         ),
         path=path,
         programs=programs,
+        segments=tuple(segments.known(p.program for p in programs)),
         result=result,
     )
 

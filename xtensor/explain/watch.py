@@ -29,6 +29,7 @@ class Program:
     def __init__(self, op: Operator, program: Any, arrays: list[Any]) -> None:
         self.operator = op.name
         self.declaration = op
+        self.program = program
         self.key = key_of(op, program)
         self.arguments = tuple(describe(a) for a in arrays)
         self.stack = callers()

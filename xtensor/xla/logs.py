@@ -1,6 +1,6 @@
 """`XTENSOR_LOG=compiles`: a line for each program that is compiled or loaded, with the user's line that asked for it.
 
-`XTENSOR_LOG=segments`: a line for each segment of calls that ran together, with the line that had it run; a line that has ended `MANY` of a
+`XTENSOR_LOG=segments`: a line for each segment of calls that ran together, with what ended it and the line that had it run; a line that has ended `MANY` of a
 single call is told of once.
 
 A line of the program that keeps meeting new signatures waits at each of them. After `MANY` of one operator there it is said once, with
@@ -98,9 +98,9 @@ def _begin(name: str) -> Callable[[bool | None], None]:
     return tell
 
 
-def _ran(names: Sequence[str], whole: bool) -> None:
+def _ran(names: Sequence[str], whole: bool, why: str) -> None:
     line = users_line()
-    _say(f"ran {', '.join(names)} {'as one program' if whole else 'one by one'} ({line})")
+    _say(f"ran {', '.join(names)} {'as one program' if whole else 'one by one'} for {why} ({line})")
     if len(names) == 1:
         count = _counts["segments", line] = _counts.get(("segments", line), 0) + 1
         if count == MANY:

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 from .calls import (
     SINGLE,
+    Known,
     Segment,
     enable,
     enabled,
     finish,
+    known,
     paused,
     prompt,
     stats,
@@ -35,10 +37,12 @@ from .structures import watchers
 
 __all__ = [
     "SINGLE",
+    "Known",
     "Segment",
     "enable",
     "enabled",
     "finish",
+    "known",
     "paused",
     "prompt",
     "stats",

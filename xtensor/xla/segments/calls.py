@@ -6,8 +6,8 @@ import contextlib
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 
@@ -25,12 +25,14 @@ from .running import by_call, form_like, grouped, pended, run, sharding, workers
 from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, ended, joins, state
 
 __all__ = [
+    "Known",
     "Segment",
     "Waiter",
     "begin",
     "enable",
     "enabled",
     "finish",
+    "known",
     "paused",
     "prompt",
     "stats",
@@ -78,16 +80,17 @@ class Segment:
                 return
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
-            how = by_call if self.late else run
+            told: tuple[Any, ...] = (calls,) if self.late else (calls, why)
+            how: Callable[..., None] = by_call if self.late else run
             if not self.late:
                 ended[why] += 1
             self.late = True
             try:
                 choose(OUTSIDE)
                 if inside is None or inside.is_clean():
-                    how(calls)
+                    how(*told)
                 else:  # JAX traces something else here, in what it keeps for this thread
-                    elsewhere(how, calls)
+                    elsewhere(how, *told)
             finally:
                 choose(before)
             # What another thread noted down meanwhile runs when it is asked for.
@@ -101,13 +104,13 @@ class Segment:
     _run = finish
 
 
-def elsewhere(how: Callable[[list[Any]], None], calls: list[Any]) -> None:
+def elsewhere(how: Callable[..., None], *told: Any) -> None:
     """Have calls made by a thread of their own."""
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            how(calls)
+            how(*told)
         except BaseException as error:
             failed.append(error)
 
@@ -175,6 +178,47 @@ def stats() -> dict[str, Any]:
     known; and how many were ended by what: a value that was needed, their length or work, a pause.
     """
     return {**dict.fromkeys(COUNTED, 0), **counts, "structures": state.tree.count, "ended by": dict(ended)}
+
+
+class Known(NamedTuple):
+    """A structure of segments that ran: the programs of its calls; how often they ran, as one program and one by one; what ended them,
+    and how often; how many programs were compiled for it.
+    """
+
+    names: tuple[str, ...]
+    whole: int
+    by_call: int
+    ended: dict[str, int]
+    compiled: int
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.names)} calls ({', '.join(self.names)}): ran {self.whole} times as one program and {self.by_call} one by one; "
+            f"ended by {', '.join([f'{why} ({n})' for why, n in self.ended.items()])}; programs compiled: {self.compiled}"
+        )
+
+
+def known(programs: Iterable[Any]) -> list[Known]:
+    """The structures in which calls of some programs ran, those that ran most often first."""
+    found: list[Known] = []
+    asked = set(map(id, programs))
+    nodes = [state.tree.root]
+    while nodes:
+        node = nodes.pop()
+        nodes += {id(n): n for n in list(node.next.values())}.values()
+        structure = node.structure
+        if structure is not None and any(id(n.called.program) in asked for n in structure.nodes):
+            ran = sum(structure.ended.values())
+            found.append(
+                Known(
+                    tuple(structure.names()),
+                    structure.runs,
+                    ran - structure.runs,
+                    dict(structure.ended),
+                    len(structure.programs),
+                )
+            )
+    return sorted(found, key=lambda k: -(k.whole + k.by_call))
 
 
 WAIT = """

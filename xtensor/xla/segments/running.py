@@ -68,6 +68,7 @@ class Structure:
 
     nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
     result is an argument within. programs: by the results that they give. answers: those that give what is wanted, and maybe more.
+    came: how often no program answered. runs: how often one did. ended: how often what ended them.
     """
 
     def __init__(self, leaf: Node) -> None:
@@ -88,7 +89,8 @@ class Structure:
         self.programs: dict[tuple[int, ...], Any] = {}
         self.answers: dict[tuple[int, ...], Any] = {}
         self.making: set[tuple[int, ...]] = set()
-        self.came = 0
+        self.came = self.runs = 0
+        self.ended: dict[str, int] = {}
         self.seen: list[int] = []
         self.last: tuple[int, ...] = ()
 
@@ -119,6 +121,10 @@ class Structure:
             return None
         self.make(wanted)
         return wanted, self.programs[wanted]
+
+    def names(self) -> list[str]:
+        """Of the calls' programs."""
+        return [n.called.program.__name__ for n in self.nodes]
 
     def make(self, wanted: tuple[int, ...]) -> None:
         """Compile a program; by a thread."""
@@ -173,8 +179,8 @@ set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
 references = sys.getrefcount
 
 
-def run(calls: list[Any]) -> None:
-    """Give the results of waiting calls their values."""
+def run(calls: list[Any], why: str) -> None:
+    """Give the results of waiting calls their values. why: what ended the segment."""
     leaf: Node = calls[-1][0]
     structure = leaf.structure
     if structure is None:
@@ -187,13 +193,15 @@ def run(calls: list[Any]) -> None:
         wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
         structure.seen, structure.last = seen, wanted
     found = structure.program(wanted)
+    structure.ended[why] = structure.ended.get(why, 0) + 1
     for watcher in watchers:
-        watcher([n.called.program.__name__ for n in structure.nodes], found is not None)
+        watcher(structure.names(), found is not None, why)
     if found is None:
         counts["by call"] += 1
         by_call(calls)
         return
     given, program = found
+    structure.runs += 1
     counts["whole"] += 1
     counts["calls"] += len(calls) - 1
     outside = [calls[i][1][j] for i, j in structure.outside]

@@ -153,5 +153,5 @@ COUNTED = ("whole", "by call", "calls", "compiled")
 counts: dict[str, int] = collections.Counter()
 ended: dict[str, int] = collections.Counter()
 state = State()
-watchers: list[Callable[[Sequence[str], bool], None]] = []
-"""Told of every segment that runs: the programs that it calls, and whether as one program."""
+watchers: list[Callable[[Sequence[str], bool, str], None]] = []
+"""Told of every segment that runs: the programs that it calls, whether as one program, and what ended it."""
