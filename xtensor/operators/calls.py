@@ -23,7 +23,7 @@ from ..storage import UNREAD, LazyStorage, MetaArray
 from ..tensor import Tensor, array_of, asks_grad, operands_array, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.pending import Pending, settled
-from ..xla.segments import SINGLE, prompt, waiter
+from ..xla.segments import READING, SINGLE, WRITING, prompt, waiter
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
@@ -304,7 +304,7 @@ def _learn(
         program = reading_program(op, key, Form(lengths, tuple(how)), order)
         if op.single and lengths == (-1,) * len(lengths) and (op.refuses is None or None in key):
             count = len(how) + sum(r is not None and not r.static for r in recipes)
-            program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))))
+            program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))), gain=READING)
         else:
             program = prompt(program)
     elif any(type(o) is list for o in operands):
@@ -417,7 +417,8 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         else:
             program = writing_program(op, key, recipe, tuple(reads), bool(donate))
         if pends:
-            program = waiter(program, 1 + len(arrays) + len(offsets) + (view is not None), SINGLE)
+            count = 1 + len(arrays) + len(offsets) + (view is not None)
+            program = waiter(program, count, SINGLE, gain=WRITING)
         op.known[mark] = program
     if view is not None:
         arrays.append(operand(view.offset))

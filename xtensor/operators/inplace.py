@@ -32,6 +32,7 @@ from ..tensor import (
     wrap_strided,
 )
 from ..xla.pending import Pending
+from ..xla.segments import WRITING
 from . import dispatch
 from .arguments import prepare
 from .below.aten import declared
@@ -127,7 +128,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         try:
             program = op.inplace_program(key, donate and not pends)
             if pends:
-                store(target, dispatch.later(op, op.waiter(program, key), arrays))
+                store(target, dispatch.later(op, op.waiter(program, key, WRITING), arrays))
             elif view is None:
                 dispatch.invoke(op, program, arrays, storage)
             else:

@@ -179,14 +179,17 @@ class Operator:
             found = self.waits[key]
         return found
 
-    def waiter(self, program: Any, key: tuple[Any, ...]) -> Any:
-        """A program of the operator's arguments and results, whose calls may wait; not where somebody looks at their values then."""
+    def waiter(self, program: Any, key: tuple[Any, ...], gain: float = 1.0) -> Any:
+        """A program of the operator's arguments and results, whose calls may wait; not where somebody looks at their values then.
+
+        gain: of a call that does.
+        """
         tree = SINGLE if self.single else None
         if self.refuses is not None and None not in key:
             return prompt(program)
         if any(p.kind == "Arrays" for p in self.runtime):
             return waiter_of_tuples(program, tree)
-        return waiter(program, len(self.runtime), tree)
+        return waiter(program, len(self.runtime), tree, gain=gain)
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:
         """The kernel as `traced` gives it, whose result lies in memory with its dimensions in `order`."""

@@ -162,6 +162,11 @@ class _Teller:
     def _object(self, x: Any) -> Any:
         kind = type(x)
         if hasattr(x, "_fun") and hasattr(x, "_jit_info"):
+            program = getattr(x, "_xt_program", None)
+            if program is not None:  # told once, in however many others it stands
+                if program.digest is None:
+                    raise Unknown(f"program {x.__name__}")
+                return "program", program.digest.hex()
             info = x._jit_info
             options = info.donate_argnums, info.static_argnums, info.static_argnames
             return "jitted", self.tell(x._fun), *map(repr, options)

@@ -36,7 +36,7 @@ from .lowering_context import sharing
 from .memory import ASKED, LARGE, check, needed, sizes, temporaries
 from .pending import Pending
 
-__all__ = ["CAPACITY", "Checker", "Program", "checker", "remembered", "signatures"]
+__all__ = ["CAPACITY", "Checker", "Program", "checker", "made_anew", "remembered", "signatures"]
 
 CAPACITY = 2048
 """Programs in memory, of all operators together: some 0.1 MiB and four memory maps each. Those used longest ago go first.
@@ -46,6 +46,8 @@ One that goes takes some 30 ms of CPU: libgcc looks for its unwind tables in a l
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
+made_anew: list[Callable[[], None]] = []
+"""Told of each program that has to be compiled."""
 FACTS = "-facts"
 NUMBERS = (bool, int, float, complex)
 # Settings under which JAX looks at every call itself.
@@ -138,6 +140,12 @@ class Program:
             if entry is not None:
                 self.kept[form] = entry
 
+    def is_ready_for(self, *examples: Any) -> bool:
+        """Whether the executable for these forms is made ahead, or on disk."""
+        leaves, tree = jax.tree.flatten(examples)
+        form = form_of(leaves, tree, self.options)
+        return form is not None and self.is_ready(form)
+
     def is_ready(self, form: Form) -> bool:
         """Whether the executable of a form is made ahead, or on disk."""
         if form in self.kept:
@@ -199,6 +207,8 @@ class Program:
         check(size)
         if traced.jaxpr.effects:
             return None
+        for told in made_anew:
+            told()
         began = time.perf_counter()
         with sharing, compile_cache.compiling() as seen:
             lowered: Any = traced.lower()

@@ -30,7 +30,7 @@ KEYS = tuple(
     for part in ("treedef", "leaves")
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
-__all__ = ["call", "choose", "chosen", "facts", "jit", "prepare", "x64"]
+__all__ = ["call", "choose", "chosen", "facts", "is_ready", "jit", "prepare", "x64"]
 
 # Set by `transformed`: the value of a program for arguments at levels of function transforms.
 leveled: Any = None
@@ -156,6 +156,12 @@ def facts(program: Any, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> An
     if made is None:
         return json.loads(json.dumps(tell(call(jax.make_jaxpr(program), *args).jaxpr)))
     return call(made.facts, args, tell)
+
+
+def is_ready(program: Any, *examples: Any) -> bool:
+    """Whether a program of `jit` need not be compiled for these arguments: it is made ahead, or on disk."""
+    made: Program | None = getattr(program, "_xt_program", None)
+    return made is not None and call(made.is_ready_for, *examples)
 
 
 def prepare(program: Any, *examples: Any, told: Any = None) -> None:

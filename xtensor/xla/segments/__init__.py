@@ -33,10 +33,12 @@ from .calls import (
     waiting,
 )
 from .running import workers
-from .structures import watchers
+from .structures import READING, WRITING, watchers
 
 __all__ = [
+    "READING",
     "SINGLE",
+    "WRITING",
     "Known",
     "Segment",
     "enable",

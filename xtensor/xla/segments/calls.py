@@ -17,12 +17,26 @@ from ..executables import form_named, interned
 from ..jax_internals import programs as inside
 from ..memory import LARGE, within
 from ..pending import Pending, Work, processors, settled
-from ..store import form_of
+from ..store import form_of, made_anew
 from ..threads import OWN, others
 from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
 from .running import by_call, form_like, grouped, pended, run, sharding, workers
-from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, ended, joins, state
+from .structures import (
+    COUNTED,
+    GAIN,
+    IDLE,
+    NODES,
+    PASSED,
+    Array,
+    Node,
+    Signature,
+    Tree,
+    counts,
+    ended,
+    joins,
+    state,
+)
 
 __all__ = [
     "Known",
@@ -81,36 +95,38 @@ class Segment:
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
             told: tuple[Any, ...] = (calls,) if self.late else (calls, why)
-            how: Callable[..., None] = by_call if self.late else run
+            how: Callable[..., bool] = by_call if self.late else run
             if not self.late:
                 ended[why] += 1
             self.late = True
             try:
                 choose(OUTSIDE)
                 if inside is None or inside.is_clean():
-                    how(*told)
+                    paid = how(*told)
                 else:  # JAX traces something else here, in what it keeps for this thread
-                    elsewhere(how, *told)
+                    paid = elsewhere(how, *told)
             finally:
                 choose(before)
+            last: Node = calls[-1][0]
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
             first: Node = calls[1][0]
-            if len(calls) > 3:
-                first.short = 0
-            else:
-                first.ended_early()
+            paid = paid and last.gain >= GAIN
+            first.ended(paid)
+            if paid:
+                state.passed = 0
 
     _run = finish
 
 
-def elsewhere(how: Callable[..., None], *told: Any) -> None:
+def elsewhere(how: Callable[..., bool], *told: Any) -> bool:
     """Have calls made by a thread of their own."""
     failed: list[BaseException] = []
+    found: list[bool] = []
 
     def work() -> None:
         try:
-            how(*told)
+            found.append(how(*told))
         except BaseException as error:
             failed.append(error)
 
@@ -119,6 +135,7 @@ def elsewhere(how: Callable[..., None], *told: Any) -> None:
     thread.join()
     if failed:
         raise failed.pop()
+    return found.pop()
 
 
 def begin() -> None:
@@ -131,6 +148,25 @@ def pass_by() -> None:
     state.idle -= 1
     if not state.idle:
         begin()
+
+
+def pass_first(node: Node) -> None:
+    """Count a call that does not wait since segments which begin with it gained nothing."""
+    node.unpaid += 1
+    node.waits = not node.unpaid
+    state.passed += 1
+    if state.passed >= PASSED:
+        state.passed, state.idle, state.segment = 0, 4 * IDLE, None
+
+
+def wake() -> None:
+    """A program was compiled: what comes next may have to be compiled too, which calls that wait do beside each other."""
+    if state.idle and not state.making:
+        state.idle = 0
+        begin()
+
+
+made_anew.append(wake)
 
 
 def finish(why: str = "a pause") -> None:
@@ -149,6 +185,7 @@ def waiting() -> bool:
 def enable(on: bool) -> None:
     """Whether calls may wait from now on."""
     finish()
+    state.idle = state.passed = 0
     if state.on is not (on and inside is not None):
         state.on = not state.on
         clear_all()  # functions hold programs whose calls wait, or those that do not
@@ -236,9 +273,8 @@ def wait({parameters}):
         if type(node) is not Node:
             return node[0]
     if not node.waits:
-        if node.short < 0:
-            node.short += 1
-            node.waits = not node.short
+        if node.unpaid < 0:
+            pass_first(node)
         if len(calls) == 1:
             return program({arguments})
         return odd(({arguments}))
@@ -287,18 +323,24 @@ class Waiter:
     """A program's calls, which may wait, with arguments laid flat.
 
     single: whether it gives one array. traced: whether a trace tells the forms of its results. lengths: of each argument its length
-    where it is a tuple, else -1; None where none is one.
+    where it is a tuple, else -1; None where none is one. gain: of a call within one program, where that of an operator on whole
+    arrays is 1.
     """
 
-    __slots__ = ("function", "lengths", "number", "program", "signatures", "single", "traced")
+    __slots__ = ("function", "gain", "lengths", "met", "number", "program", "signatures", "single", "traced")
 
-    def __init__(self, program: Any, single: bool, number: int, traced: bool, lengths: Any) -> None:
+    def __init__(
+        self, program: Any, single: bool, number: int, traced: bool, lengths: Any, gain: float
+    ) -> None:
         self.program = program
+        self.gain = gain
         self.lengths = lengths
         self.traced = traced
         self.single = single
         self.number = number
         self.signatures: BoundedCache[Any, Signature] = BoundedCache(256)
+        # Forms whose programs were there when they came first.
+        self.met: BoundedCache[Any, bool] = BoundedCache(256)
 
     def at_once(self, args: tuple[Any, ...]) -> Any:
         """A call that does not wait."""
@@ -368,10 +410,15 @@ class Waiter:
             found, came = call(sized.answer, self.program._fun, tuple(grouped(self.lengths, args)))
             if came:  # JAX's cache has it as a signature that always comes by
                 self.program._clear_cache()
-            if found is not None:
-                return (found,)
-            if came:
-                return (self.at_once(args),)
+            if found is not None or came:
+                # Programs over other sizes answer such calls, at once.
+                signature = Signature((), form, held, 1 << 62)
+                signature.ready = True
+                return signature
+        if state.background and form not in self.met and made.is_ready(form):
+            # Loaded here it is used sooner than by a thread, and a program that runs once needs no more than that.
+            self.met[form] = True
+            return (self.at_once(args),)
         told = facts(self.program, tuple(self.forms(held)), describe)
         if told["effects"] or told["size"] > LARGE:  # what may find no memory fails at once
             return (self.at_once(args),)
@@ -454,18 +501,18 @@ def at_home(array: Any) -> bool:
 _number = iter(range(1, sys.maxsize))
 
 
-def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable[..., Any]:
+def waiter(program: Any, count: int, tree: Any, traced: bool = True, gain: float = 1.0) -> Callable[..., Any]:
     """`program`, a function of `jit` of so many arguments that are arrays or None, whose calls may wait.
 
     tree: the structure of what it gives, as JAX has it; None for a flat tuple. traced: whether a trace tells the forms of its
-    results; else its first call does.
+    results; else its first call does. gain: as `Waiter` has it.
     """
     if not state.on or getattr(program, "_xt_program", None) is None:
         return program
     made = getattr(program, "_xt_waiter", None)
     if made is not None:
         return made
-    made = program._xt_waiter = flat_waiter(program, count, tree, traced)
+    made = program._xt_waiter = flat_waiter(program, count, tree, traced, None, gain)
     return made
 
 
@@ -494,11 +541,16 @@ def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
 
 
 def flat_waiter(
-    program: Any, count: int, tree: Any, traced: bool, lengths: tuple[int, ...] | None = None
+    program: Any,
+    count: int,
+    tree: Any,
+    traced: bool,
+    lengths: tuple[int, ...] | None = None,
+    gain: float = 1.0,
 ) -> Callable[..., Any]:
     """The function that has calls with so many arguments laid flat wait."""
     single = tree is not None and tree == SINGLE
-    called = Waiter(program, single, next(_number), traced, lengths)
+    called = Waiter(program, single, next(_number), traced, lengths, gain)
     arguments = "".join([f"a{i}, " for i in range(count)])
     check = CHECK if jax.device_count() > 1 or not joins() else ""
     text = WAIT.format(
@@ -529,6 +581,7 @@ def flat_waiter(
         "odd": called.at_once,
         "others": others,
         "pass_by": pass_by,
+        "pass_first": pass_first,
         "pended": pended,
         "program": program if lengths is None else lambda *flat: program(*grouped(lengths, flat)),
         "state": state,

@@ -14,9 +14,9 @@ import jax
 
 from ..cache import bounded
 from ..pending import Pending, Work, Workers, processors
-from ..x64 import jit, prepare
+from ..x64 import is_ready, jit, prepare
 from .apart import apart
-from .structures import IDLE, LONG, STRANGE, Node, counts, joins, state, watchers
+from .structures import GAIN, IDLE, LOADED, LONG, STRANGE, Node, counts, joins, state, watchers
 
 __all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding", "workers"]
 
@@ -68,7 +68,8 @@ class Structure:
 
     nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
     result is an argument within. programs: by the results that they give. answers: those that give what is wanted, and maybe more.
-    came: how often no program answered. runs: how often one did. ended: how often what ended them.
+    new: the calls whose programs were to be compiled when no program answered last. came: how often none did, about. runs: how
+    often one did. ended: how often what ended them.
     """
 
     def __init__(self, leaf: Node) -> None:
@@ -87,6 +88,9 @@ class Structure:
                 if source:
                     self.used[-1 - source] += 1
         self.programs: dict[tuple[int, ...], Any] = {}
+        self.new: dict[Any, Node] = {}
+        # The results that a program would give which was not to be had yet, the program, its arguments, and whether it is on disk.
+        self.asked: tuple[tuple[int, ...], Any, list[Any], bool] | None = None
         self.answers: dict[tuple[int, ...], Any] = {}
         self.making: set[tuple[int, ...]] = set()
         self.came = self.runs = 0
@@ -103,35 +107,62 @@ class Structure:
             if set(given) >= set(wanted):
                 found = self.answers[wanted] = given, program
                 return found
-        self.came += 1
-        if self.came > 1:
+        self.came += self.nodes[0].seldom
+        if self.came > self.nodes[0].seldom:
             state.strange = 0
         elif len(self.nodes) > 1:
             state.strange += 1
             if state.strange >= STRANGE:
                 # From then on sooner.
                 state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
-        new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
+        new = self.new = {
+            (n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)
+        }
         compile_all(list(new.values()))
-        if self.came < state.hot or not (wanted and joins()) or len(self.nodes) == 1 or wanted in self.making:
+        if state.background and self.nodes[-1].gain < GAIN:
             return None
+        if (
+            self.came < min(state.hot, LOADED)
+            or not (wanted and joins())
+            or len(self.nodes) == 1
+            or wanted in self.making
+        ):
+            return None
+        if self.asked is None or self.asked[0] != wanted:
+            program, examples = self.made(wanted), self.examples()
+            self.asked = wanted, program, examples, is_ready(program, *examples)
+        _, program, examples, ready = self.asked
+        if self.came < state.hot and not ready:
+            return None
+        self.asked = None
         self.making.add(wanted)
         if state.background:
-            workers.submit(Work(lambda: self.make(wanted)))
+            workers.submit(Work(lambda: self.make(wanted, program, examples)))
             return None
-        self.make(wanted)
+        self.make(wanted, program, examples)
         return wanted, self.programs[wanted]
+
+    def waits(self) -> bool:
+        """Whether a program is being compiled."""
+        return len(self.making) > len(self.programs)
 
     def names(self) -> list[str]:
         """Of the calls' programs."""
         return [n.called.program.__name__ for n in self.nodes]
 
-    def make(self, wanted: tuple[int, ...]) -> None:
+    def make(self, wanted: tuple[int, ...], program: Any, examples: list[Any]) -> None:
         """Compile a program; by a thread."""
-        program = self.made(wanted)
-        prepare(program, *[form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.outside])
+        state.making += 1
+        try:
+            prepare(program, *examples)
+        finally:
+            state.making -= 1
         counts["compiled"] += 1
         self.programs[wanted] = program
+
+    def examples(self) -> list[Any]:
+        """What stands for the arguments from outside."""
+        return [form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.outside]
 
     def made(self, wanted: tuple[int, ...]) -> Any:
         """The program that gives these results, of all arguments from outside."""
@@ -179,8 +210,8 @@ set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
 references = sys.getrefcount
 
 
-def run(calls: list[Any], why: str) -> None:
-    """Give the results of waiting calls their values. why: what ended the segment."""
+def run(calls: list[Any], why: str) -> bool:
+    """Give the results of waiting calls their values. why: what ended the segment. Whether it pays that they waited."""
     leaf: Node = calls[-1][0]
     structure = leaf.structure
     if structure is None:
@@ -199,7 +230,7 @@ def run(calls: list[Any], why: str) -> None:
     if found is None:
         counts["by call"] += 1
         by_call(calls)
-        return
+        return bool(structure.new) or structure.waits()
     given, program = found
     structure.runs += 1
     counts["whole"] += 1
@@ -207,6 +238,7 @@ def run(calls: list[Any], why: str) -> None:
     outside = [calls[i][1][j] for i, j in structure.outside]
     # In one call of C, so that a signal finds all results, or none.
     any(map(set_value, [results[i] for i in given], chain.from_iterable(starmap(program, (outside,)))))
+    return True
 
 
 def flat(calls: list[Any]) -> list[Pending]:
@@ -220,8 +252,8 @@ def flat(calls: list[Any]) -> list[Pending]:
     return found
 
 
-def by_call(calls: list[Any]) -> None:
-    """Make the calls one after the other. Those that one fails for are left, and its error is raised in the end."""
+def by_call(calls: list[Any]) -> bool:
+    """Make the calls one after the other. Those that one fails for are left, and its error is raised in the end. It does not pay."""
     failed: Exception | None = None
     for node, args, made in calls[1:]:
         results = (made,) if type(made) is Pending else made
@@ -243,6 +275,7 @@ def by_call(calls: list[Any]) -> None:
             raise failed
         finally:
             del failed  # its traceback holds this frame
+    return False
 
 
 def lacks(value: Any) -> bool:

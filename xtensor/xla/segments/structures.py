@@ -21,10 +21,19 @@ HELD_BYTES = 1 << 28
 """Bytes of the arguments and results of calls that wait for their programs: then they run."""
 STRANGE = 64
 """Segments of new structures, one after the other, after which no call waits for a while."""
-EARLY = 64
-"""Segments of a call or two, one after the other, after which their first call runs at once for a while."""
+UNPAID = 128
+"""Segments with one first call, one after the other, that gained nothing, after which that call runs at once for a while."""
+PASSED = 1024
+"""Such calls, without a segment that gained something, after which no call waits for a while, or until one has to be compiled."""
+GAIN = 6.0
+"""What the calls of a segment have to gain, all together, so that they run faster as one program."""
+READING, WRITING = -0.5, -1.5
+"""What calls have that read views, and those that write: within a larger program both copy what they do not by themselves."""
+HOT, LOADED = 1024, 128
+"""Times that a structure comes before a program is compiled for it, and before one is loaded. A call within it is 3 to 5 us faster
+each time, and its part of compiling takes 15 ms, of loading 0.5."""
 IDLE = 4096
-"""Calls that do not wait then."""
+"""Calls that do not wait then, of one node; of all four times as many."""
 NODES = 1 << 14
 """Nodes of the tree; then it is begun anew."""
 Array: Any = None if inside is None else inside.Array
@@ -67,7 +76,7 @@ class Node:
     """A structure: the calls that lead to it from the root of the tree, the last of which is its own.
 
     sources: of each argument of that call None, a result's number in the segment, from -1 downwards, or 0 for an array from outside.
-    first: the number of the call's first result. next: the structures with a call more, by what is asked of that call.
+    first: the number of the call's first result. gain: of all these calls. next: the structures with a call more, by what is asked of that call.
     """
 
     __slots__ = (
@@ -78,13 +87,15 @@ class Node:
         "committed",
         "ends",
         "first",
+        "gain",
         "next",
         "parent",
         "signature",
-        "short",
+        "seldom",
         "size",
         "sources",
         "structure",
+        "unpaid",
         "waits",
         "work",
     )
@@ -104,19 +115,28 @@ class Node:
             self.size = parent.size + signature.size
             self.work = parent.work + signature.work
         self.ends = (self.work > LONG and called.is_ready(signature)) or self.size > HELD_BYTES
+        self.gain = 0.0 if parent is None else parent.gain + (called.gain if self.waits else 0.0)
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
         self.aliases = 0
-        # How often segments that begin here had one call or two, the last so many; below zero how often this call is still to run at once.
-        self.short = 0
+        # How many segments that begin here gained nothing, the last so many; below zero how often this call is still to run at once.
+        self.unpaid = 0
+        # How many segments there would have been for each that there was.
+        self.seldom = 1
         self.structure: Any = None
 
-    def ended_early(self) -> None:
-        """Count a segment of a call or two that began here: if most are, waiting costs more than a program less gains."""
-        self.short += 1
-        if self.short >= EARLY and self.called.is_ready(self.signature):
-            self.short = -IDLE
+    def ended(self, paid: bool) -> None:
+        """Count a segment that began here. Did none gain anything, by one program for many calls or by compiling beside others, then
+        waiting costs more than it gains.
+        """
+        if paid:
+            self.unpaid = 0
+            return
+        self.unpaid += 1
+        if self.unpaid >= UNPAID and self.called.is_ready(self.signature):
+            self.unpaid = -IDLE
             self.waits = False
+            self.seldom = IDLE // UNPAID
 
 
 class Tree:
@@ -131,16 +151,17 @@ class Tree:
 class State:
     """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
 
-    strange: segments of new structures that ran last. idle: calls that do not wait for that, from now on.
-    hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread.
+    strange: segments of new structures that ran last. passed: calls that ran at once because their segments gained nothing, the
+    last. idle: calls that do not wait for either, from now on. hot: times that a structure runs by its calls' own programs.
+    background: whether its program is then compiled by a thread. making: programs for segments that are being made.
     """
 
     def __init__(self) -> None:
         self.tree = Tree()
         self.segment: Any = None
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
-        self.blocks = self.idle = self.strange = 0
-        self.hot = 1 if told() == "hot" else 24
+        self.blocks = self.idle = self.strange = self.passed = self.making = 0
+        self.hot = 1 if told() == "hot" else HOT
         self.background = told() != "hot"
 
 
