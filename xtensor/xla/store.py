@@ -80,15 +80,16 @@ compile_cache.figures.append(figures)
 class Program:
     """A function, the options of its `jit`, and the way to its executables."""
 
-    __slots__ = ("_digest", "_traced", "came", "forget", "function", "jitted", "kept", "options")
+    __slots__ = ("_digest", "_traced", "came", "forget", "function", "jitted", "kept", "options", "times")
 
     def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
         self.function = function
         self.jitted = jitted
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
-        # The form that came last, and what has JAX's compiled call forget this function's signatures.
+        # The form that came last, how often in a row, and what has JAX's compiled call forget this function's signatures.
         self.came: Form | None = None
+        self.times = 0
         self.forget: Callable[[], Any] = jitted.clear_cache
         self._digest: bytes | bool | None = False
         self._traced: tuple[Form, Any] | None = None
@@ -107,11 +108,12 @@ class Program:
         """The results for a signature that JAX's compiled call does not know, and what it needs to know it."""
         leaves, tree = jax.tree.flatten(args)
         form = form_of(leaves, tree, self.options)
-        # JAX sends a signature here at every call where its first one was interrupted or failed, and takes nothing for it. Then it
-        # came last too.
-        failed = form is not None and form == self.came
-        self.came = None if failed else form
-        if failed:
+        # JAX sends a signature here at every call where its first one was interrupted or failed, and takes nothing for it. A form may
+        # be two signatures to JAX, of arrays that were placed and of those that a program gave.
+        self.times = self.times + 1 if form is not None and form == self.came else 1
+        self.came = form
+        if self.times > 2:
+            self.came = None
             self.forget()
         entry = None if form is None else self.kept.get(form) or self._ready(form, args)
         if entry is None:
