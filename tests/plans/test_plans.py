@@ -14,6 +14,7 @@ import xtensor as xt
 from tests.fuzz.autograd import execute, generate
 from tests.fuzz.judging import judge
 from xtensor import engine
+from xtensor.plans import donation
 from xtensor.plans.patterns import RECENT, Pattern
 from xtensor.plans.plans import PlanExecutor, executor
 
@@ -156,7 +157,7 @@ def test_gradients_accumulate_and_the_graph_is_released(plans: PlanExecutor) -> 
     assert engine.stats()["runs"]["plan"] == 5
 
 
-def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor, waits: None) -> None:
+def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor, waits: None, donated: None) -> None:
     x: Any = leaf(3)
     for _ in range(4):
         hidden = x.exp()
@@ -169,13 +170,21 @@ def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor, waits: No
         assert array() is None
 
 
+@pytest.fixture
+def donated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays are donated however small they are."""
+    monkeypatch.setattr(donation, "LEAST", 0)
+
+
 def chain(x: Any, keep: list[Any]) -> Any:
     hidden = (x * 2).exp()
     keep.append(hidden)
     return hidden.sin()
 
 
-def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor, waits: None) -> None:
+def test_what_only_the_graph_can_see_becomes_a_gradient(
+    plans: PlanExecutor, waits: None, donated: None
+) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
     wanted = 2 * np.exp(2 * x.detach().numpy()) * np.cos(np.exp(2 * x.detach().numpy()))
@@ -196,7 +205,7 @@ def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor, wai
     assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": before + 19}
 
 
-def test_what_others_see_is_kept(plans: PlanExecutor, waits: None) -> None:
+def test_what_others_see_is_kept(plans: PlanExecutor, waits: None, donated: None) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
     chain(x, []).backward(seed)
@@ -227,7 +236,7 @@ def test_what_others_see_is_kept(plans: PlanExecutor, waits: None) -> None:
     np.testing.assert_allclose(x.grad.numpy(), 2 * wanted * np.cos(wanted), rtol=1e-12)
 
 
-def test_arrays_that_are_one_only_sometimes(plans: PlanExecutor, waits: None) -> None:
+def test_arrays_that_are_one_only_sometimes(plans: PlanExecutor, waits: None, donated: None) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from xtensor import dtypes
+from xtensor import dtypes, interop
 from xtensor.operators.operator import REGISTRY
 from xtensor.xla.identity import Unknown, digest_of, sources
 
@@ -61,6 +61,13 @@ def test_the_same_made_again_is_the_same():
 )
 def test_what_a_trace_can_see_tells_apart(one, other):
     assert digest_of(one) != digest_of(other)
+
+
+def test_what_is_known_under_another_name_is_the_same():
+    key = dtypes.float32, adding(dtypes.float64)
+    before = digest_of(key)
+    with interop.installed():
+        assert type(dtypes.float32).__module__ == "torch" and digest_of(key) == before
 
 
 def test_what_is_the_users_is_unknown():

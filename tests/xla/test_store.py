@@ -365,3 +365,14 @@ def test_a_checker_compares_what_is_found(folder, monkeypatch):
     call(make(), jnp.ones(3))
     assert checker.compared == 2
     assert len(checker.different) == 1
+
+
+def test_what_gives_no_buffers_up_serves_small_arrays(folder):
+    """A first start may have its calls wait, which then give nothing up."""
+    for count, misses in ((7, 1), (1 << 17, 2)):
+        before = compile_cache.stats()["misses"]
+        x = jnp.ones(count)
+        for donated in ((), 0):
+            add = program(lambda a, b: a + b * 5, donate_argnums=donated)()
+            assert call(add, x, jnp.ones(count))[0] == 6
+        assert compile_cache.stats()["misses"] == before + misses

@@ -62,7 +62,9 @@ def choice(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_entry_under_another_name_is_not_run(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "cache"
     assert start(XTENSOR_COMPILE_CACHE=str(folder))[:2] == [8, 15]
-    add, product = next(folder.glob("call_add*.xla")), next(folder.glob("call_mul*.xla"))
+    add, product = [
+        next(f for f in folder.glob(f"call_{name}*.xla") if "facts" not in f.name) for name in ("add", "mul")
+    ]
     add.write_bytes(product.read_bytes())
     total, _, hits, _, damaged, *_ = start(XTENSOR_COMPILE_CACHE=str(folder))
     assert total == 8

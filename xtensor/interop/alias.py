@@ -20,6 +20,7 @@ from typing import Any
 from .. import checks, compat, devices, dtypes
 from ..nn.parameter import Parameter
 from ..tensor import Size, Tensor
+from ..xla.identity import homes
 from . import metadata, names, placeholders
 from .absent import sentence
 
@@ -364,6 +365,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
             adopt(module, called(name))
     for kind, home in SPELLED:
         _state.spelled.append((kind, kind.__module__))
+        homes[kind] = kind.__module__
         kind.__module__ = home
     ours.__class__ = _Shared
     _state.top = top
@@ -399,6 +401,7 @@ def uninstall() -> None:
     _state.stand_ins.clear()
     for kind, home in _state.spelled:
         kind.__module__ = home
+        homes.pop(kind, None)
     _state.spelled.clear()
     library().__class__ = types.ModuleType
     _state.top = None

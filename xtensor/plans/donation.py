@@ -59,10 +59,16 @@ def references() -> tuple[int, int]:
 REFERENCES = references()
 
 
+LEAST = 1 << 18
+"""Bytes of an array that is donated. Calls that give smaller ones may wait for each other, and whether they did would be seen in
+their reference counts: a plan would be compiled one way in a first start and another way in the second.
+"""
+
+
 def matching(
     free: dict[int, tuple[int, ...]], args: list[Any], leaves: list[Any]
 ) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """For as many gradients as there are, a free argument of the same shape and dtype."""
+    """For as many gradients as there are, a free argument of the same shape and dtype that is worth it."""
     room: dict[Any, int] = {}
     for leaf in leaves:
         (aval,) = leaf._xt_metadata
@@ -71,7 +77,7 @@ def matching(
     found = []
     for i, others in free.items():
         form = (args[i].shape, args[i].dtype)
-        if room.get(form):
+        if args[i].nbytes >= LEAST and room.get(form):
             room[form] -= 1
             found.append((i, others))
     return tuple(found)

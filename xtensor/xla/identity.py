@@ -24,7 +24,7 @@ from jax.core import ShapedArray
 
 from .cache import bounded
 
-__all__ = ["Unknown", "digest_of", "sources"]
+__all__ = ["Unknown", "digest_of", "homes", "sources"]
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
 OURS = __name__.partition(".")[0]
@@ -41,6 +41,10 @@ KNOWN = (
     "itertools",
 )
 """Packages whose functions are told by their names and code, since `sources` covers the rest of them."""
+
+
+homes: dict[type, str] = {}
+"""The modules of classes that name others for now."""
 
 
 class Unknown(Exception):
@@ -144,14 +148,15 @@ class _Teller:
     def _type(self, x: Any) -> Any:
         if x in PLAIN:
             return "type", x.__name__
-        found: Any = sys.modules.get(x.__module__)
+        home = homes.get(x) or str(x.__module__)
+        found: Any = sys.modules.get(home)
         for part in x.__qualname__.split("."):
             found = getattr(found, part, None)
-        if found is x and x.__module__.partition(".")[0] in KNOWN:
-            return "type", x.__module__, x.__qualname__
+        if found is x and home.partition(".")[0] in KNOWN:
+            return "type", home, x.__qualname__
         told = getattr(x, "_xt_identity", None)
         if told is None:
-            raise Unknown(f"class {x.__module__}.{x.__qualname__}")
+            raise Unknown(f"class {home}.{x.__qualname__}")
         return "class", x.__qualname__, *[self.tell(getattr(x, n)) for n in told]
 
     def _form(self, x: Any) -> Any:

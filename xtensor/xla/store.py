@@ -18,12 +18,14 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 import time
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from . import compile_cache
@@ -80,7 +82,18 @@ compile_cache.figures.append(figures)
 class Program:
     """A function, the options of its `jit`, and the way to its executables."""
 
-    __slots__ = ("_digest", "_traced", "came", "forget", "function", "jitted", "kept", "options", "times")
+    __slots__ = (
+        "_digest",
+        "_keeping",
+        "_traced",
+        "came",
+        "forget",
+        "function",
+        "jitted",
+        "kept",
+        "options",
+        "times",
+    )
 
     def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
         self.function = function
@@ -92,6 +105,7 @@ class Program:
         self.times = 0
         self.forget: Callable[[], Any] = jitted.clear_cache
         self._digest: bytes | bool | None = False
+        self._keeping: bytes | bool | None = False
         self._traced: tuple[Form, Any] | None = None
 
     @property
@@ -99,7 +113,7 @@ class Program:
         """What tells the function and its options apart in any process; None where nothing does."""
         if self._digest is False:
             try:
-                self._digest = digest_of((self.function, *[(n, repr(o)) for n, o in self.options.items()]))
+                self._digest = digest_of(identity_of(self.function, self.options))
             except Unknown:
                 self._digest = None
         return self._digest
@@ -189,7 +203,7 @@ class Program:
         """The executable of a form, found or made; None where JAX has to run it in its own way."""
         name = self._name(form)
         content = None if name is None else compile_cache.read(name)
-        entry = None if content is None else loaded(content, form)
+        entry = (None if content is None else loaded(content, form)) or self._spare(form)
         if entry is None:
             return self._compiled(name, form, args)
         self._traced = None
@@ -248,9 +262,30 @@ class Program:
                 raise
         return found if size <= LARGE else (jax.block_until_ready(found[0]), None, *found[2:])
 
-    def _name(self, form: Form) -> str | None:
-        """What the executable of a form is kept under."""
-        if compile_cache.directory() is None or self.digest is None:
+    @property
+    def keeping(self) -> Any:
+        """What tells the same function apart where it gives no buffers up; None where this one gives up none."""
+        if self._keeping is False:
+            options = {n: () if n == "donate_argnums" else o for n, o in self.options.items()}
+            gives = self.digest is not None and options != self.options
+            self._keeping = digest_of(identity_of(self.function, options)) if gives else None
+        return self._keeping
+
+    def _spare(self, form: Form) -> Entry | None:
+        """The executable on disk for small arrays that gives up none of their buffers, where this one's is not.
+
+        A first start that had such calls wait for each other needed that one.
+        """
+        if self.keeping is None or sum(map(bytes_of, form.leaves)) >= SMALL:
+            return None
+        name = self._name(form, self.keeping)
+        content = None if name is None else compile_cache.read(name)
+        return None if content is None else loaded(content, form)
+
+    def _name(self, form: Form, digest: bytes | None = None) -> str | None:
+        """What the executable of a form is kept under; or that of a program that another digest tells apart."""
+        digest = self.digest if digest is None else digest
+        if compile_cache.directory() is None or digest is None:
             return None
         place = form.device.platform, form.device.device_kind, form.device.id
         # The processor too: a folder that the user names may serve several machines.
@@ -258,10 +293,10 @@ class Program:
         # What is kept of a program that gives buffers up says how much it takes beside them.
         taken = ("beside",) if any(n.startswith("donate") for n in self.options) else ()
         told = repr((str(form.tree), form.leaves, known, *taken))
-        digest = hashlib.blake2b(told.encode(), key=self.digest, digest_size=20)
-        digest.update(compile_options())
+        found = hashlib.blake2b(told.encode(), key=digest, digest_size=20)
+        found.update(compile_options())
         name = self.jitted.__name__
-        return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+        return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{found.hexdigest()}"
 
 
 def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
@@ -278,6 +313,19 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
         if name is not None:
             compile_cache.write(name, content)
     return json.loads(content)
+
+
+SMALL = 1 << 18
+
+
+def bytes_of(leaf: Any) -> int:
+    """Of an argument, as its form tells it."""
+    return math.prod(leaf[0]) * jnp.dtype(leaf[1]).itemsize if type(leaf) is tuple and len(leaf) == 4 else 0
+
+
+def identity_of(function: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a function with options apart."""
+    return function, *[(n, repr(o)) for n, o in options.items()]
 
 
 def count_found(entry: Entry) -> None:

@@ -26,6 +26,7 @@ from .structures import (
     COUNTED,
     GAIN,
     IDLE,
+    LONGEST,
     NODES,
     PASSED,
     Array,
@@ -95,7 +96,7 @@ class Segment:
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
             told: tuple[Any, ...] = (calls,) if self.late else (calls, why)
-            how: Callable[..., bool] = by_call if self.late else run
+            how: Callable[..., bool | None] = by_call if self.late else run
             if not self.late:
                 ended[why] += 1
             self.late = True
@@ -111,18 +112,17 @@ class Segment:
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
             first: Node = calls[1][0]
-            paid = paid and last.gain >= GAIN
+            paid = paid if paid is None or last.gain >= GAIN else False
             first.ended(paid)
-            if paid:
-                state.passed = 0
+            rest(1 if paid is None else -2 if paid else 2)
 
     _run = finish
 
 
-def elsewhere(how: Callable[..., bool], *told: Any) -> bool:
+def elsewhere(how: Callable[..., bool | None], *told: Any) -> bool | None:
     """Have calls made by a thread of their own."""
     failed: list[BaseException] = []
-    found: list[bool] = []
+    found: list[bool | None] = []
 
     def work() -> None:
         try:
@@ -147,22 +147,32 @@ def pass_by() -> None:
     """Count a call that does not wait since structures did not come again."""
     state.idle -= 1
     if not state.idle:
+        state.epoch += 1
         begin()
 
 
 def pass_first(node: Node) -> None:
     """Count a call that does not wait since segments which begin with it gained nothing."""
-    node.unpaid += 1
+    node.unpaid = 0 if node.epoch != state.epoch else node.unpaid + 1
     node.waits = not node.unpaid
-    state.passed += 1
-    if state.passed >= PASSED:
-        state.passed, state.idle, state.segment = 0, 4 * IDLE, None
+    rest(2)
+
+
+def rest(much: int) -> None:
+    """Count what gained nothing, less what did. Past some no call waits, each time for longer."""
+    state.passed += much
+    if state.passed <= 0:
+        state.passed, state.rest = 0, IDLE
+    elif state.passed >= PASSED and state.background:
+        state.rest = min(2 * state.rest, LONGEST)
+        state.passed, state.idle, state.segment = 0, state.rest, None
 
 
 def wake() -> None:
     """A program was compiled: what comes next may have to be compiled too, which calls that wait do beside each other."""
     if state.idle and not state.making:
         state.idle = 0
+        state.epoch += 1
         begin()
 
 
@@ -412,9 +422,9 @@ class Waiter:
                 self.program._clear_cache()
             if found is not None or came:
                 # Programs over other sizes answer such calls, at once.
-                signature = Signature((), form, held, 1 << 62)
+                signature = self.signatures[held] = Signature((), form, held, 1 << 62)
                 signature.ready = True
-                return signature
+                return (self.at_once(args) if found is None else found,)
         if state.background and form not in self.met and made.is_ready(form):
             # Loaded here it is used sooner than by a thread, and a program that runs once needs no more than that.
             self.met[form] = True

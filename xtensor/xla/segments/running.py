@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain, starmap
+from time import perf_counter
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from ..cache import bounded
 from ..pending import Pending, Work, Workers, processors
 from ..x64 import is_ready, jit, prepare
 from .apart import apart
-from .structures import GAIN, IDLE, LOADED, LONG, STRANGE, Node, counts, joins, state, watchers
+from .structures import GAIN, IDLE, LONG, STRANGE, Node, counts, joins, state, watchers
 
 __all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding", "workers"]
 
@@ -63,13 +64,38 @@ class Step:
         self.sources = sources
 
 
+class Budget:
+    """The seconds that may go into compiling programs for segments: some, and a share of the time that goes by.
+
+    A call within such a program is 1 to 5 us faster each time, and its part of compiling it takes 15 ms, which pays after thousands
+    of times: so a program of many structures does not compile them all, and one that runs for long has them in the end.
+    """
+
+    START, SHARE, CALL = 0.2, 0.03, 0.015
+
+    def __init__(self) -> None:
+        self.began = perf_counter()
+        self.spent = 0.0
+
+    def asked(self, calls: int) -> float | None:
+        """The seconds that so many calls take, about, which are taken as spent; None where they are too many."""
+        cost = self.CALL * calls
+        if self.spent + cost > self.START + self.SHARE * (perf_counter() - self.began):
+            return None
+        self.spent += cost
+        return cost
+
+
+budget = Budget()
+
+
 class Structure:
     """How the segments that end with a node run.
 
     nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
     result is an argument within. programs: by the results that they give. answers: those that give what is wanted, and maybe more.
-    new: the calls whose programs were to be compiled when no program answered last. came: how often none did, about. runs: how
-    often one did. ended: how often what ended them.
+    paid: whether waiting gained something when no program answered last, None where it may later. came: how often none did. runs:
+    how often one did. ended: how often what ended them.
     """
 
     def __init__(self, leaf: Node) -> None:
@@ -88,7 +114,7 @@ class Structure:
                 if source:
                     self.used[-1 - source] += 1
         self.programs: dict[tuple[int, ...], Any] = {}
-        self.new: dict[Any, Node] = {}
+        self.paid: bool | None = False
         # The results that a program would give which was not to be had yet, the program, its arguments, and whether it is on disk.
         self.asked: tuple[tuple[int, ...], Any, list[Any], bool] | None = None
         self.answers: dict[tuple[int, ...], Any] = {}
@@ -107,39 +133,38 @@ class Structure:
             if set(given) >= set(wanted):
                 found = self.answers[wanted] = given, program
                 return found
-        self.came += self.nodes[0].seldom
-        if self.came > self.nodes[0].seldom:
+        self.came += 1
+        if self.came > 1:
             state.strange = 0
         elif len(self.nodes) > 1:
             state.strange += 1
             if state.strange >= STRANGE:
                 # From then on sooner.
                 state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
-        new = self.new = {
-            (n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)
-        }
+        new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
         compile_all(list(new.values()))
-        if state.background and self.nodes[-1].gain < GAIN:
+        pays = len(self.nodes) > 1 and (self.nodes[-1].gain >= GAIN or not state.background)
+        if not (pays and wanted and joins()):
+            self.paid = bool(new)
             return None
-        if (
-            self.came < min(state.hot, LOADED)
-            or not (wanted and joins())
-            or len(self.nodes) == 1
-            or wanted in self.making
-        ):
+        self.paid = bool(new) or self.waits() or None
+        if self.came < state.hot or wanted in self.making:
             return None
         if self.asked is None or self.asked[0] != wanted:
             program, examples = self.made(wanted), self.examples()
             self.asked = wanted, program, examples, is_ready(program, *examples)
         _, program, examples, ready = self.asked
-        if self.came < state.hot and not ready:
+        cost = 0.0 if ready or not state.background else budget.asked(len(self.nodes))
+        if cost is None:
+            self.paid = bool(new)
             return None
         self.asked = None
         self.making.add(wanted)
         if state.background:
-            workers.submit(Work(lambda: self.make(wanted, program, examples)))
+            self.paid = True
+            workers.submit(Work(lambda: self.make(wanted, program, examples, cost)))
             return None
-        self.make(wanted, program, examples)
+        self.make(wanted, program, examples, cost)
         return wanted, self.programs[wanted]
 
     def waits(self) -> bool:
@@ -150,13 +175,15 @@ class Structure:
         """Of the calls' programs."""
         return [n.called.program.__name__ for n in self.nodes]
 
-    def make(self, wanted: tuple[int, ...], program: Any, examples: list[Any]) -> None:
+    def make(self, wanted: tuple[int, ...], program: Any, examples: list[Any], cost: float) -> None:
         """Compile a program; by a thread."""
         state.making += 1
+        began = perf_counter()
         try:
             prepare(program, *examples)
         finally:
             state.making -= 1
+            budget.spent += perf_counter() - began - cost
         counts["compiled"] += 1
         self.programs[wanted] = program
 
@@ -210,8 +237,10 @@ set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
 references = sys.getrefcount
 
 
-def run(calls: list[Any], why: str) -> bool:
-    """Give the results of waiting calls their values. why: what ended the segment. Whether it pays that they waited."""
+def run(calls: list[Any], why: str) -> bool | None:
+    """Give the results of waiting calls their values. why: what ended the segment. Whether it pays that they waited; None where it may,
+    later.
+    """
     leaf: Node = calls[-1][0]
     structure = leaf.structure
     if structure is None:
@@ -230,7 +259,7 @@ def run(calls: list[Any], why: str) -> bool:
     if found is None:
         counts["by call"] += 1
         by_call(calls)
-        return bool(structure.new) or structure.waits()
+        return structure.paid
     given, program = found
     structure.runs += 1
     counts["whole"] += 1

@@ -21,19 +21,20 @@ HELD_BYTES = 1 << 28
 """Bytes of the arguments and results of calls that wait for their programs: then they run."""
 STRANGE = 64
 """Segments of new structures, one after the other, after which no call waits for a while."""
-UNPAID = 128
+UNPAID = 64
 """Segments with one first call, one after the other, that gained nothing, after which that call runs at once for a while."""
-PASSED = 1024
-"""Such calls, without a segment that gained something, after which no call waits for a while, or until one has to be compiled."""
+PASSED = 512
+"""Two for each such segment or call, one for a segment that may gain later, and two less for one that gains: past so many no call waits
+for a while, or until one has to be compiled."""
 GAIN = 6.0
 """What the calls of a segment have to gain, all together, so that they run faster as one program."""
 READING, WRITING = -0.5, -1.5
 """What calls have that read views, and those that write: within a larger program both copy what they do not by themselves."""
-HOT, LOADED = 1024, 128
-"""Times that a structure comes before a program is compiled for it, and before one is loaded. A call within it is 3 to 5 us faster
-each time, and its part of compiling takes 15 ms, of loading 0.5."""
+HOT = 32
+"""Times that a structure comes before it has a program of its own, where there is time for compiling it."""
 IDLE = 4096
-"""Calls that do not wait then, of one node; of all four times as many."""
+"""Calls that do not wait then; of all together twice as many, and each time more, up to `LONGEST`."""
+LONGEST = 1 << 20
 NODES = 1 << 14
 """Nodes of the tree; then it is begun anew."""
 Array: Any = None if inside is None else inside.Array
@@ -84,6 +85,7 @@ class Node:
         "aval",
         "avals",
         "called",
+        "epoch",
         "committed",
         "ends",
         "first",
@@ -91,7 +93,6 @@ class Node:
         "next",
         "parent",
         "signature",
-        "seldom",
         "size",
         "sources",
         "structure",
@@ -121,22 +122,23 @@ class Node:
         self.aliases = 0
         # How many segments that begin here gained nothing, the last so many; below zero how often this call is still to run at once.
         self.unpaid = 0
-        # How many segments there would have been for each that there was.
-        self.seldom = 1
+        # When that was: of `state.epoch`.
+        self.epoch = 0
         self.structure: Any = None
 
-    def ended(self, paid: bool) -> None:
+    def ended(self, paid: bool | None) -> None:
         """Count a segment that began here. Did none gain anything, by one program for many calls or by compiling beside others, then
-        waiting costs more than it gains.
+        waiting costs more than it gains. paid: None where it may gain later.
         """
         if paid:
             self.unpaid = 0
+        if paid is not False:
             return
         self.unpaid += 1
         if self.unpaid >= UNPAID and self.called.is_ready(self.signature):
             self.unpaid = -IDLE
             self.waits = False
-            self.seldom = IDLE // UNPAID
+            self.epoch = state.epoch
 
 
 class Tree:
@@ -151,18 +153,22 @@ class Tree:
 class State:
     """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
 
-    strange: segments of new structures that ran last. passed: calls that ran at once because their segments gained nothing, the
-    last. idle: calls that do not wait for either, from now on. hot: times that a structure runs by its calls' own programs.
-    background: whether its program is then compiled by a thread. making: programs for segments that are being made.
+    strange: segments of new structures that ran last. passed: what gained nothing of late (`PASSED`). idle: calls that
+    do not wait, from now on, unless a program has to be compiled; rest: how many they were last. epoch: how often calls began to
+    wait again. hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a
+    thread. making: programs for segments that are being made.
     """
 
     def __init__(self) -> None:
         self.tree = Tree()
         self.segment: Any = None
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
-        self.blocks = self.idle = self.strange = self.passed = self.making = 0
-        self.hot = 1 if told() == "hot" else HOT
+        self.blocks = self.strange = self.passed = self.making = self.epoch = 0
         self.background = told() != "hot"
+        self.hot = HOT if self.background else 1
+        # A program whose programs are all on disk gains nothing before its loops have run for a while.
+        self.idle = 4 * IDLE if self.background else 0
+        self.rest = IDLE
 
 
 def told() -> str:
