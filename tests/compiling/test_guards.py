@@ -832,3 +832,24 @@ def test_sizes_that_vary_have_programs_of_their_own() -> None:
     assert inner.missed["shapes, dtypes, strides or requires_grad of arguments"] == 77
     (message,) = {str(w.message) for w in told}
     assert "has 8 programs, and keeps 64" in message and "requires_grad of arguments" in message
+
+
+def test_methods_of_containers_called_as_functions_of_their_classes() -> None:
+    names, held = {"a", "b"}, [1]
+
+    def count(x: Any) -> Any:
+        return x * len(set.symmetric_difference(names, {"b", "c"}))
+
+    def grow(x: Any) -> Any:
+        list.append(held, 3)
+        return x * len(held)
+
+    x = xtensor.ones(2)
+    compiled = xtensor.compile(count, fullgraph=True)
+    for more in ("a", "d", "e"):
+        names.add(more)
+        assert compiled(x)[0] == count(x)[0]
+    compiled = xtensor.compile(grow, fullgraph=True)
+    assert compiled(x)[0] == 2
+    with pytest.raises(RuntimeError, match=r"list\.append on one that was there before"):
+        compiled(x)

@@ -48,7 +48,10 @@ LARGEST = 4096
 LIBRARY, REWRITTEN, USER, CALLED = 0, 1, 2, 3
 """Whose code runs; the last is a call of a module."""
 READING = frozenset(
-    "get keys values items copy count index __len__ __contains__ __getitem__ __iter__ union".split()
+    (
+        "get keys values items copy count index __len__ __contains__ __getitem__ __iter__ union intersection difference "
+        "symmetric_difference issubset issuperset isdisjoint"
+    ).split()
 )
 FORBIDDEN = frozenset(
     "open input exec eval globals locals vars delattr __import__ breakpoint compile exit quit".split()
@@ -200,8 +203,9 @@ class Recorder:
             self.found_modules[id(function)] = function
             return function
         if kind in (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType):
-            if function.__objclass__ in CONTAINERS:
-                self.refuse(f"it calls {function.__qualname__}")
+            if function.__objclass__ in CONTAINERS and kind is not types.ClassMethodDescriptorType:
+                # As the container's own method: `set.union(a, b)` is `a.union(b)`.
+                return lambda owner, *args, **kwargs: self.call(function.__get__(owner))(*args, **kwargs)
             return function
         home = root_of(kind.__module__)
         if home in sys.stdlib_module_names and home not in PURE and home not in ("builtins", "__main__"):
