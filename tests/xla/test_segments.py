@@ -386,6 +386,14 @@ def test_sizes_that_vary_are_compiled_once_however_they_run(together: None) -> N
     assert asked == []
 
 
+def test_what_waits_is_turned_as_it_lies_beside_what_is_read_on_the_host() -> None:
+    y = xtensor.arange(27.0).view(3, 3, 3)
+    for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1)):
+        back = tuple(np.argsort(order))
+        x = y.permute(order).contiguous().permute(back)
+        assert xtensor.equal(x * 0.25 + y * 0.5, y * 0.75)
+
+
 def test_a_block_in_which_no_call_waits(together: None) -> None:
     x = xtensor.ones(N) + 1
     with segments.paused():

@@ -9,6 +9,7 @@ from jax import Array as JaxArray
 from jax.core import Tracer
 
 from ...lowering.host import OFTEN, host_array, is_host_readable
+from ...xla.pending import Pending
 from ...xla.sizes import comes_again, count_host, enabled, is_one_cpu
 from ...xla.spans import HostArray
 
@@ -48,7 +49,7 @@ class HostReading:
         kept: list[Any] = []
         for array, how in zip(arrays, self.reads, strict=True):
             if how is None:
-                turned = self.order is not None and isinstance(array, JaxArray) and array.ndim
+                turned = self.order is not None and isinstance(array, (JaxArray, Pending)) and array.ndim
                 read.append(host_array(None, array, 0, self.order) if turned else array)
                 continue
             if not is_one_cpu(array):
