@@ -133,9 +133,9 @@ def make_view(
 
 
 class AutogradMeta:
-    """What only some tensors need: a gradient, hooks, inference mode."""
+    """What only some tensors need: a gradient, hooks, inference mode, the tangent that a dual tensor was given."""
 
-    __slots__ = ("grad", "hooks", "inference", "name", "retains_grad")
+    __slots__ = ("grad", "hooks", "inference", "name", "retains_grad", "tangent")
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
@@ -143,6 +143,7 @@ class AutogradMeta:
         self.inference = False
         self.retains_grad = False
         self.name: str | None = None
+        self.tangent: Any = None
 
 
 def read_view(storage: Storage, view: View) -> Any:

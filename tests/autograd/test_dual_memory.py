@@ -164,6 +164,50 @@ def another_level(c: Case) -> Any:
     return c.fw.unpack_dual(c.dual(), level=1)
 
 
+def the_tangent_itself(c: Case) -> Any:
+    leaf = c.lib.ones(3, requires_grad=True)
+    d = c.fw.make_dual(leaf, c.t)
+    same = c.fw.unpack_dual(d).tangent is c.t
+    z, w = c.lib.ones(2, dtype=c.lib.complex64).conj(), c.lib.ones(2, dtype=c.lib.complex64).conj()
+    return same, c.fw.unpack_dual(c.fw.make_dual(z, w)).tangent is w, c.parts(d)
+
+
+def a_tangent_that_lies_otherwise(c: Case) -> Any:
+    leaf, t = c.lib.ones(2, 2, requires_grad=True), c.lib.ones(2, 2).t()
+    z = c.lib.ones(2, dtype=c.lib.complex64)
+    made = c.fw.make_dual(z.conj(), z)
+    return c.fw.unpack_dual(c.fw.make_dual(leaf, t)).tangent is t, c.fw.unpack_dual(made).tangent is z
+
+
+def of_a_custom_function(c: Case) -> Any:
+    class Both(c.lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2, x
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 2, t.view_as(t)
+
+    leaf = c.lib.ones(3, requires_grad=True)
+    given = [Both.apply(c.fw.make_dual(x, c.t))[1] for x in (leaf, c.p)]
+    return [c.fw.unpack_dual(g).tangent._base is c.t for g in given]
+
+
+def unwritten_in_place(c: Case) -> Any:
+    class Twice(c.lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t
+
+    return Twice.apply(c.dual())
+
+
 CASES: list[Callable[[Case], Any]] = [
     written,
     primal_written,
@@ -188,6 +232,10 @@ CASES: list[Callable[[Case], Any]] = [
     resized,
     jvp_within,
     another_level,
+    the_tangent_itself,
+    a_tangent_that_lies_otherwise,
+    of_a_custom_function,
+    unwritten_in_place,
 ]
 
 

@@ -9,9 +9,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..engine import modes
-from ..operators.levels.crossing import dual, new_level, primal, refuse_complex_along, refuse_nested, tangent
-from ..operators.levels.dual_storage import dual_over, unpacked
-from ..tensor import Tensor, array_of
+from ..operators.levels.crossing import (
+    dual,
+    new_level,
+    primal,
+    refuse_complex_along,
+    refuse_nested,
+    remember_tangent,
+)
+from ..operators.levels.dual_storage import dual_over, tangent_of, unpacked
+from ..tensor import Tensor, array_of, strides_of
 from ..xla.levels import Level, levels_of
 from ..xla.signals import from_start
 
@@ -136,7 +143,21 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
     made = dual_over(tensor, tangent, at)
-    return dual(tensor, tangent.to(tensor.dtype), at) if made is None else made
+    if made is None:
+        made = dual(tensor, tangent.to(tensor.dtype), at)
+        if _alike(tensor, tangent):
+            remember_tangent(made, tangent)
+    return made
+
+
+def _alike(tensor: Tensor, tangent: Tensor) -> bool:
+    """Whether a tangent is kept as the tensor that it is: what lies otherwise is copied in PyTorch."""
+    return (
+        tensor.dtype is tangent.dtype
+        and strides_of(tensor) == strides_of(tangent)
+        and tensor.is_conj() == tangent.is_conj()
+        and tensor.is_neg() == tangent.is_neg()
+    )
 
 
 INVALID = "Trying to access a forward AD level with an invalid index. This index was either not created or is already deleted."
@@ -150,10 +171,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if at is None or at.number not in levels_of(array_of(tensor)):
         return UnpackedDualTensor(tensor, None)
     found = unpacked(tensor, at)
-    return UnpackedDualTensor(*((primal(tensor, at), tangent_of(tensor, at)) if found is None else found))
-
-
-tangent_of = tangent
+    return UnpackedDualTensor(primal(tensor, at) if found is None else found[0], tangent_of(tensor, at))
 
 
 def _level(number: int | None) -> Level | None:

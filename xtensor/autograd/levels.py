@@ -10,7 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..engine import modes, no_grad
-from ..operators.levels.crossing import dual, enter, leave, levels_beyond, primal, tangent
+from ..operators.levels.crossing import (
+    dual,
+    enter,
+    leave,
+    levels_beyond,
+    primal,
+    remember_tangent,
+    with_tangent,
+)
+from ..operators.levels.dual_storage import tangent_of
 from ..operators.write import store
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor, array_of
@@ -182,7 +191,7 @@ def outputs_at_levels(
         cls.setup_context(node, args, found)
         return found
     values = tuple([primal(a, level) if isinstance(a, Tensor) else a for a in args])
-    along = [tangent(a, level) if isinstance(a, Tensor) else None for a in args]
+    along = [tangent_of(a, level) if isinstance(a, Tensor) else None for a in args]
     found = outputs_at_levels(cls, node, values, rest, forward)
     if all(t is None for t in along):
         return found
@@ -193,6 +202,7 @@ def outputs_at_levels(
             zeros_like(v) if t is None and isinstance(v, Tensor) and v.is_floating_point() else t
             for v, t in zip(values, along, strict=True)
         ]
+    before = [t._version if isinstance(t, Tensor) else 0 for t in along]
     node._in_jvp = True
     try:
         with no_grad():
@@ -201,7 +211,7 @@ def outputs_at_levels(
         node._in_jvp = False
     tangents = (pushed,) if not isinstance(pushed, tuple) else pushed
     check_tangents(outputs, tangents, node.non_differentiable)
-    check_memory(args, values, along, outputs, tangents, node.dirty_tensors)
+    check_memory(args, values, along, before, outputs, tangents, node.dirty_tensors)
     made: list[Any] = []
     instead = {id(v): a for v, a in zip(values, args, strict=True) if isinstance(a, Tensor)}
     for o, t in zip(outputs, tangents, strict=True):
@@ -210,9 +220,10 @@ def outputs_at_levels(
         elif id(o) in instead and any(o is d for d in node.dirty_tensors):
             target = instead[id(o)]
             store(target, array_of(dual(o, t, level)))
+            remember_tangent(target, t)
             made.append(target)
         else:
-            made.append(dual(o, t, level))
+            made.append(with_tangent(o, t, level))
     instead |= {id(o): m for o, m in zip(outputs, made, strict=True)}
     node.to_save = tuple([instead.get(id(t), t) for t in node.to_save])
     node.dirty_tensors = tuple([instead.get(id(t), t) for t in node.dirty_tensors])
@@ -246,14 +257,18 @@ def check_memory(
     args: Sequence[Any],
     values: Sequence[Any],
     along: Sequence[Any],
+    before: Sequence[int],
     outputs: Sequence[Any],
     tangents: Sequence[Any],
     dirty: Sequence[Tensor],
 ) -> None:
-    """RuntimeError unless tangents share memory as the results do: written in place, or views, of the arguments' tangents."""
+    """RuntimeError unless tangents share memory as the results do: written in place, or views, of the arguments' tangents.
+
+    `before`: the versions that the arguments' tangents had before `jvp` ran.
+    """
     given = [
-        (a, v, t)
-        for a, v, t in zip(args, values, along, strict=True)
+        (a, v, t, version)
+        for a, v, t, version in zip(args, values, along, before, strict=True)
         if isinstance(v, Tensor) and t is not None
     ]
     for o, t in zip(outputs, tangents, strict=True):
@@ -261,7 +276,7 @@ def check_memory(
             continue
         source = next((p for p in given if p[1] is o), None)
         if source is not None and any(o is d for d in dirty):
-            if t is not source[2]:
+            if t is not source[2] or t._version == source[3]:
                 raise RuntimeError(
                     "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
                     "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
@@ -272,7 +287,7 @@ def check_memory(
             source = next((p for p in given if base is (p[1]._base if p[1]._is_view() else p[1])), None)
         if source is None:
             continue
-        arg, _, tangent = source
+        arg, _, tangent, _ = source
         of_view = arg._is_view()  # its tangent is one too, though it has memory of its own here
         if of_view and t is tangent:
             continue

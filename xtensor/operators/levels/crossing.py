@@ -13,7 +13,7 @@ from typing import Any
 from ...engine import modes
 from ...engine.graph import Node
 from ...storage import AGE, births
-from ...tensor import Tensor, array_of, edge_of, plain_edge, wrap
+from ...tensor import Tensor, array_of, edge_of, meta_of, plain_edge, wrap
 from ...xla.levels import Level, LevelAval, batches_of, layers, levels_of, tracing
 from ...xla.signals import from_start
 from ...xla.transformed import entered, left, lifted, lowered, paired, parts, summed
@@ -25,6 +25,7 @@ __all__ = [
     "crossings",
     "dual",
     "enter",
+    "given_tangent",
     "leave",
     "levels_beyond",
     "lift",
@@ -34,8 +35,10 @@ __all__ = [
     "refuse_complex_along",
     "refuse_dynamic",
     "refuse_nested",
+    "remember_tangent",
     "running",
     "tangent",
+    "with_tangent",
 ]
 
 
@@ -210,6 +213,27 @@ def dual(value: Tensor, along: Tensor | None, level: Level) -> Tensor:
         return (_part(grad, level, 1), _part(grad, level, 0))
 
     return _made("MakeDualBackward", array, (value, along), transposed)
+
+
+def with_tangent(value: Tensor, along: Tensor, level: Level) -> Tensor:
+    """`dual`, of which `given_tangent` gives the tangent as the tensor that it is."""
+    made = dual(value, along, level)
+    remember_tangent(made, along)
+    return made
+
+
+def remember_tangent(made: Tensor, along: Tensor) -> None:
+    """Let `given_tangent` give this tensor for a dual one, while both are as they are now."""
+    meta_of(made).tangent = (array_of(made), along, array_of(along))
+
+
+def given_tangent(tensor: Tensor) -> Tensor | None:
+    """The tensor that was given as the tangent, None where either was written since, or there is none."""
+    meta = tensor._xt_meta
+    if meta is None or meta.tangent is None:
+        return None
+    made, along, array = meta.tangent
+    return along if made is array_of(tensor) and array is array_of(along) else None
 
 
 def primal(tensor: Tensor, level: Level) -> Tensor:

@@ -26,8 +26,9 @@ from ...tensor import (
 from ...xla.levels import KINDS, Dual, Level, batches_of
 from ...xla.transformed import paired, parts, program_of
 from ...xla.x64 import call
+from .crossing import given_tangent, tangent
 
-__all__ = ["dual_over", "unpacked"]
+__all__ = ["dual_over", "tangent_of", "unpacked"]
 
 
 class Halves:
@@ -186,6 +187,15 @@ def unpacked(tensor: Tensor, level: Level) -> tuple[Tensor, Tensor] | None:
     own = _geometry(tensor)
     along = halves.tangent if _geometry(halves.tangent) == own else alias(halves.tangent, *own)
     return alias(halves.value, *own), along
+
+
+def tangent_of(tensor: Tensor, level: Level) -> Tensor | None:
+    """The tangent at a level: the very tensor that was given where that still is it, None where it is zero."""
+    known = given_tangent(tensor)
+    if known is not None:
+        return known
+    found = unpacked(tensor, level)
+    return tangent(tensor, level) if found is None else found[1]
 
 
 def _split(storage: Storage, level: Level) -> bool:
