@@ -15,6 +15,7 @@ from .errors import noted
 from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
+from .operators.overriding import answer, asks, claimed
 from .ops.shape.joining import stack
 from .storage import UNREAD, MetaArray, WrapperArray
 from .tensor import (
@@ -129,7 +130,8 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
             return
         array = array_of(grad)
         if type(array) is WrapperArray:
-            meta.grad = twin(grad)
+            apart = getattr(type(grad), "_xt_apart", twin)
+            meta.grad = apart(grad)
         elif view is None or type(array) is MetaArray or geometry.is_contiguous(view.sizes, view.strides):
             meta.grad = wrap(array)
         elif geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
@@ -184,7 +186,9 @@ def gradient_edge(tensor: Any) -> Any:
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
+    if isinstance(value, (Tensor, GradientEdge)) or value is None or asks(type(value)):
+        return (value,)
+    return tuple(value)
 
 
 class GradientEdge(NamedTuple):
@@ -351,6 +355,19 @@ def grad(
         )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outs, ins = as_tuple(outputs), as_tuple(inputs)
+    if any(not isinstance(t, (Tensor, GradientEdge)) for t in (*outs, *ins)) and (
+        found := claimed((*outs, *ins))
+    ):
+        options = dict(
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
+        return answer(grad, found, (outs, ins), options)
     given = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:

@@ -81,3 +81,14 @@ def test_volatile_warns():
         assert xtensor.ones(2).volatile is False
     assert "volatile" in str(told[0].message)
     assert "volatile" not in dir(xtensor.ones(2))
+
+
+def test_an_operator_and_its_backward_have_one_sequence_number() -> None:
+    x = xtensor.ones(2, requires_grad=True)
+    with xtensor.autograd.profiler.profile() as p:
+        (x * 3).sum().backward()
+        xtensor.ones(2) * 3
+    numbers = {e.name: e.sequence_nr for e in p.function_events if not e.name.endswith("mul")}
+    forward = [e.sequence_nr for e in p.function_events if e.name == "aten::mul"]
+    assert forward == [numbers["MulBackward0"], -1] and forward[0] >= 0
+    assert numbers["aten::sum"] == numbers["SumBackward0"] == forward[0] + 1

@@ -310,3 +310,9 @@ def test_spawn(tmp_path):
         multiprocessing.ProcessRaisedException, match=r"(?s)Process 1 terminated.*KeyError: 'gone'"
     ):
         multiprocessing.spawn(echo, (str(tmp_path),), nprocs=2)
+
+
+def test_plain_tensors_list_no_attributes_of_meshes() -> None:
+    x = xtensor.ones(2)
+    assert Shard(0).dim == 0 and not {"placements", "device_mesh"} & set(dir(x))
+    assert "to_local" in dir(x)

@@ -17,6 +17,7 @@ import pytest
 
 import xtensor
 import xtensor.nn.functional as F
+from tests.oracle import attempt
 from xtensor import nn, overrides
 
 SEEN: list[tuple[str, list[str]]] = []
@@ -387,3 +388,29 @@ def copying() -> bytes:
     """The instruction by which a function takes in its surroundings' variables."""
     variable = 0
     return (lambda: variable).__code__.co_code[0:1]
+
+
+def test_who_is_asked_about_gradients_and_what_a_mode_must_be(torch: Any) -> None:
+    def found(T: Any) -> Any:
+        class Own:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func.__name__, args == ((x,), (x,)), sorted(kwargs)
+
+        class Wrong(T.overrides.TorchFunctionMode):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        def called():
+            with Wrong():
+                return T.ones(2)
+
+        x = Own()
+        return (
+            T.autograd.grad(x, x),
+            attempt(called),
+            attempt(lambda: T.overrides.has_torch_function(object())),
+        )
+
+    assert found(xtensor) == found(torch)

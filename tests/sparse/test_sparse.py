@@ -421,3 +421,19 @@ def test_random_programs_are_those_of_dense_tensors(rng: Any) -> None:
         for at in rng.integers(0, len(steps), 4):
             s, x = steps[at](s, d), steps[at](x, d)
         assert np.allclose(s.to_dense().tolist(), x.tolist(), atol=1e-8)
+
+
+def test_leaves_do_not_share_the_memory_of_a_sparse_gradient():
+    class Twice(xtensor.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad
+
+    a, b = (xtensor.ones(4, 2, requires_grad=True) for _ in range(2))
+    xtensor.nn.functional.embedding(xtensor.tensor([1, 2]), Twice.apply(a, b), sparse=True).sum().backward()
+    a.grad._values().mul_(5)
+    assert (a.grad.to_dense().sum().item(), b.grad.to_dense().sum().item()) == (20.0, 4.0)

@@ -256,6 +256,8 @@ def functions_of(events: Iterable[profile_report.Event], origin: int, **options:
     """
     made: list[FunctionEvent] = []
     threads: dict[int, int] = {}
+    # Of a backward node's event the thread of its operator's is told.
+    forward: dict[int, int] = {}
     for event in events:
         if event.kind in ("operator", "function"):
             names = [f"aten::{event.name}"]
@@ -263,16 +265,21 @@ def functions_of(events: Iterable[profile_report.Event], origin: int, **options:
             names = [f"autograd::engine::evaluate_function: {event.name}", event.name]
         else:
             names = [event.name]
+        thread = threads.setdefault(event.thread, len(threads) + 1)
+        if event.kind != "backward" and event.sequence_nr >= 0:
+            forward[event.sequence_nr] = thread
         for name in names:
             made.append(
                 FunctionEvent(
                     id=len(made) + 1,
                     name=name,
-                    thread=threads.setdefault(event.thread, len(threads) + 1),
+                    thread=thread,
+                    fwd_thread=forward.get(event.sequence_nr, 0) if event.kind == "backward" else 0,
                     start_us=(event.start - origin) / 1000,
                     end_us=(event.end - origin) / 1000,
                     input_shapes=event.input_shapes,
                     cpu_memory_usage=event.cpu_memory_usage,
+                    sequence_nr=event.sequence_nr,
                     is_user_annotation=event.kind == "region",
                 )
             )

@@ -124,6 +124,8 @@ def is_tensor_like(inp: Any) -> bool:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument, or a mode, is to be asked about a call with these."""
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
     return overriding.claimed(relevant_args) is not None
 
 

@@ -229,6 +229,8 @@ class Interpreter:
             if meta.pre_hooks:
                 grads = self._pre_hooks(meta.pre_hooks, grads)
         token = profiler.begin(name_of(node), None, "backward") if mode & PROFILING else None
+        if token is not None:
+            token.sequence_nr = node._xt_sequence_nr
         try:
             outputs = anomaly.watch(node, grads) if mode & ANOMALY else node.apply(grads)
             if not node._xt_trusted:

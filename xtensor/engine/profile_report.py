@@ -16,6 +16,7 @@ class Event:
     """One run of an operator, a backward node or a region, in nanoseconds of the host's clock.
 
     `compiled` is what compiling took inside; a "function" is one that is written by hand, over operators or none.
+    `sequence_nr` is that of the node, by which an operator and its backward know each other; -1 where there is none.
     """
 
     __slots__ = (
@@ -27,6 +28,7 @@ class Event:
         "kind",
         "memory",
         "name",
+        "sequence_nr",
         "shapes",
         "start",
         "thread",
@@ -42,6 +44,7 @@ class Event:
         self.shapes = shapes
         self.start = self.end = self.inner = self.compiled = 0
         self.memory = self.inner_memory = 0
+        self.sequence_nr = -1
 
     key = property(lambda self: self.name)
     count = 1

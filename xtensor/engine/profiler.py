@@ -99,6 +99,7 @@ def end(event: Event | None, memory: int = 0) -> None:
         outer.compiled += event.compiled
         if outer.kind == "function" and outer.name == event.name:
             # A function written by hand whose operator has its name: one call, one event.
+            outer.sequence_nr = event.sequence_nr
             outer.inner += event.inner
             outer.inner_memory += event.inner_memory
             return

@@ -109,6 +109,9 @@ def profiled(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
         if out is None:
             made = (result,) if isinstance(result, Tensor) else result
             nbytes = sum(t._xt_storage.nbytes() for t in made)
+            edge = made[0]._xt_edge if made else None
+            if token is not None and type(edge) is tuple:
+                token.sequence_nr = edge[0]._xt_sequence_nr
         return result
     finally:
         profiler.end(token, nbytes)

@@ -144,7 +144,12 @@ def answer(func: Callable[..., Any], relevant: Sequence[Any], args: Any, kwargs:
     refused: list[str] = []
     if state.mode & FUNCTION_MODE and state.overrides_off < 2:
         with popped() as mode:
-            made = mode.__torch_function__(func, kinds, args, kwargs)
+            asked = mode.__torch_function__
+            if getattr(asked, "__self__", mode) is type(mode):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+                )
+            made = asked(func, kinds, args, kwargs)
         if made is not NotImplemented:
             return made
         refused.append(f"mode object {mode!r}")

@@ -23,7 +23,7 @@ from ..operators.overriding import SubclassesOff, answering_in, arm
 from ..operators.recording import noted
 from ..operators.write import bump, write_out
 from ..ops.create.ingest import from_numpy
-from ..tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, tensor_over
+from ..tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, tensor_over, wrap
 from .pattern import Pattern
 
 __all__ = [
@@ -74,6 +74,7 @@ class SparseTensor(Tensor):
 
     _xt_arms_late = True
     _prints_as = "tensor"
+
     _held: tuple[Tensor, ...]
     _layout: Any
     _coalesced: bool
@@ -125,6 +126,12 @@ class SparseTensor(Tensor):
     @property
     def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return HANDLERS["imag"](self)
+
+    def _xt_apart(self) -> Any:
+        """Another object with the same elements, in memory of its own."""
+        made = twin(self)
+        made._held = tuple([wrap(array_of(part)) for part in self._held])
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt, (
