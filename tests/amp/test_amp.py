@@ -220,3 +220,37 @@ def test_a_scaler_without_its_device_does_nothing():
 def test_functional_modules_see_it():
     with xtensor.autocast("cpu"):
         assert F.relu(nn.Conv2d(1, 2, 3)(xtensor.ones(1, 1, 4, 4))).dtype is xtensor.bfloat16
+
+
+def test_optimizers_that_unscale_themselves(torch):
+    def found(lib):
+        seen = []
+
+        class Asked(lib.optim.SGD):
+            _step_supports_amp_scaling = True
+
+            def step(self, closure=None):
+                seen.append((self.grad_scale.item(), self.found_inf.item()))
+
+        class Given(Asked):
+            def step(self, closure=None, *, grad_scaler=None):
+                seen.append((grad_scaler.get_scale(), hasattr(self, "found_inf")))
+
+        scaler = lib.amp.GradScaler("cpu", init_scale=2.0)
+        for factor in (1.0, float("inf")):
+            p = lib.nn.Parameter(lib.ones(1))
+            optimizers = Asked([p]), Given([p])
+            scaler.scale((p * factor).sum()).backward()
+            scaler.step(optimizers[0])
+            with pytest.warns(FutureWarning, match="going to stop passing itself"):
+                scaler.step(optimizers[1])
+            scaler.update()
+            seen.append((scaler.get_scale(), hasattr(optimizers[0], "grad_scale")))
+        return seen
+
+    assert found(xtensor) == found(torch)
+
+
+def test_older_names_of_the_scaler_warn():
+    with pytest.warns(FutureWarning, match=r"`xtensor.cpu.amp.GradScaler\(args...\)` is deprecated"):
+        assert xtensor.cpu.amp.GradScaler(init_scale=4.0).is_enabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from .. import checks, devices, dtypes
 from ..operators.write import bump, store
+from ..ops.create.ingest import tensor
 from ..tensor import Tensor, array_of
 from ..xla.x64 import call, jit
 
@@ -157,6 +159,10 @@ class GradScaler:
         stage = self._stages.get(id(optimizer), OptState.READY)
         if stage is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_itself(optimizer, args, kwargs)
+            self._stages[id(optimizer)] = OptState.STEPPED
+            return result
         if stage is OptState.READY:
             self.unscale_(optimizer)
         finite = self._finite[id(optimizer)]
@@ -165,6 +171,31 @@ class GradScaler:
         result = optimizer.step(*args, **kwargs) if all(bool(f) for f in finite) else None
         self._stages[id(optimizer)] = OptState.STEPPED
         return result
+
+    def _step_itself(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """The step of an optimizer that unscales gradients, and asks whether they are finite, itself."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            checks.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future "
+                "GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the "
+                "optimizer use them directly.",
+                FutureWarning,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        unscaled = id(optimizer) in self._finite
+        if not unscaled:
+            self._finite[id(optimizer)] = self._all_finite(optimizer)
+        found = not all(bool(f) for f in self._finite[id(optimizer)])
+        optimizer.grad_scale = None if unscaled else tensor(self._started("step"))
+        optimizer.found_inf = tensor(float(found))
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
+
+    def _all_finite(self, optimizer: Any) -> list[Any]:
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        return [g.isfinite().all() for g in grads]
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Adapt the scale by what the steps since the last update found, or set it."""

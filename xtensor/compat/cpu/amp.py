@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import amp, dtypes
+from ... import amp, checks, dtypes
 
 __all__ = ["GradScaler", "autocast"]
 
@@ -27,4 +27,9 @@ class GradScaler(amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        checks.warn(
+            f"`{checks.spelled('cpu.amp.GradScaler')}(args...)` is deprecated. Please use "
+            f"`{checks.spelled('amp.GradScaler')}('cpu', args...)` instead.",
+            FutureWarning,
+        )
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

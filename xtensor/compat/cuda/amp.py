@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ... import amp, dtypes
+from ... import amp, checks, dtypes
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
@@ -34,6 +34,11 @@ class GradScaler(amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        checks.warn(
+            f"`{checks.spelled('cuda.amp.GradScaler')}(args...)` is deprecated. Please use "
+            f"`{checks.spelled('amp.GradScaler')}('cuda', args...)` instead.",
+            FutureWarning,
+        )
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
