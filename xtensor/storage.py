@@ -39,10 +39,13 @@ __all__ = [
     "WrapperStorage",
     "abstract",
     "cell",
+    "claimable",
     "commit",
     "commit_all",
     "put",
     "reading",
+    "twin_of",
+    "unclaimed",
 ]
 
 
@@ -222,6 +225,8 @@ class Storage:
         if size == 0:
             return 0
         array = self.array
+        if isinstance(array, MetaArray):
+            return 0
         if isinstance(array, jax.Array) and not isinstance(array, Tracer) and array.is_fully_addressable:
             if devices.of_array(array).type == "cpu":
                 return _copied(self, array, size)
@@ -392,6 +397,7 @@ class UntypedStorage:
             data, place = _bytes_given(storage), devices.resolve(device)
             meta = place.type == "meta"
             storage = Storage(MetaArray(data.shape, data.dtype) if meta else devices.put(data, place))
+            self._xt_made[id(storage)] = self
         self._xt_storage = storage
 
     @classmethod
@@ -510,12 +516,17 @@ class UntypedStorage:
         """The same bytes on a GPU."""
         return self.to(devices.device("cuda", device) if type(device) is int else device or "cuda")
 
+    def _refuse_meta(self) -> None:
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
+
     def tobytes(self) -> bytes:
         """A copy of the bytes."""
         return np.asarray(self._xt_storage.array).tobytes()
 
     def tolist(self) -> list[int]:
         """The bytes as numbers from 0 to 255."""
+        self._refuse_meta()
         return list(self.tobytes())
 
     def __getitem__(self, index: int | slice) -> Any:
@@ -523,6 +534,7 @@ class UntypedStorage:
 
         Differs from PyTorch: the bytes of a slice are a copy, those of a mapped file aside.
         """
+        self._refuse_meta()
         data = np.frombuffer(self.tobytes(), np.uint8)[index]
         return int(data) if isinstance(index, int) else HostBytes(data)
 
@@ -538,7 +550,10 @@ class UntypedStorage:
         return self.clone()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
-        return memo.setdefault(id(self), self.clone())
+        return memo.setdefault(id(self), UntypedStorage.over(twin_of(self._xt_storage, memo)))
+
+    def _fix_weakref(self) -> None:
+        """Nothing: a storage that is reached again through a weak reference is whole here."""
 
     def byteswap(self, dtype: dtypes.dtype) -> None:
         """Turn the bytes of every number around, which has as many as one of `dtype`; of a complex number, of its parts."""
@@ -588,6 +603,25 @@ def _bytes_given(given: Any) -> np.ndarray[Any, Any]:
     return np.asarray([*given], np.uint8)
 
 
+def unclaimed() -> None:
+    """Stands in a new storage's `cover` until the first of its tensors takes its sizes from the array."""
+
+
+def claimable(array: Any, shared: bool = False) -> Storage:
+    """A storage whose first tensor is still to be made."""
+    storage = Storage(array, shared)
+    storage.cover = unclaimed  # type: ignore[assignment]
+    return storage
+
+
+def twin_of(storage: Storage, memo: dict[int, Any]) -> Storage:
+    """A storage's copy among those of a deep copy; both hold the one immutable array until either is written."""
+    twin = memo.get(id(storage))
+    if twin is None:
+        twin = memo[id(storage)] = claimable(storage.array, storage.shared)
+    return twin
+
+
 class HostBytes(UntypedStorage):
     """Bytes of the host's, of a mapped file or a copy: an array is made of them when one is asked for."""
 
@@ -607,6 +641,9 @@ class HostBytes(UntypedStorage):
         return self.memory.size
 
     size = __len__ = nbytes
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        return memo.setdefault(id(self), self.clone())
 
     def tobytes(self) -> bytes:
         return self.memory.tobytes() if self._made is None else super().tobytes()

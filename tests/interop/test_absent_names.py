@@ -7,6 +7,7 @@ import pytest
 
 import xtensor
 from xtensor import interop
+from xtensor.interop.private import NAMES
 
 
 @pytest.fixture
@@ -90,3 +91,18 @@ def test_enumerations_and_kernels_behind_private_names(alias):
         ValueError, match="amount=2 should be smaller than the number of parameters to prune=1"
     ):
         torch.nn.utils.prune._validate_pruning_amount(2, tensor_size=1)
+
+
+def test_products_that_packages_take_from_private_names(torch):
+    def found(lib, product, activated):
+        small = lib.arange(6, dtype=lib.int8).view(2, 3)
+        x = lib.arange(6.0).view(2, 3) - 2
+        made = [
+            activated(x[:, :2], x, x.t(), beta=0.5, use_gelu=gelu).view(-1).tolist() for gelu in (False, True)
+        ]
+        return product(small * 20, small.t()).tolist(), made
+
+    ours = found(xtensor, NAMES["_int_mm"], NAMES["_addmm_activation"])
+    theirs = found(torch, torch._int_mm, torch._addmm_activation)
+    assert ours[0] == theirs[0] and ours[1][0] == theirs[1][0]
+    assert ours[1][1] == pytest.approx(theirs[1][1], rel=1e-5, abs=1e-5)

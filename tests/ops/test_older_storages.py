@@ -1,11 +1,14 @@
 """Typed storages and the numbers and branches of PyTorch's compilers, as PyTorch's."""
 
+import copy
 import warnings
 
 import numpy as np
 import pytest
 
 import xtensor
+from tests.oracle import attempt
+from xtensor import interop
 
 
 def test_a_typed_storage_is_the_whole_memory(torch):
@@ -133,3 +136,59 @@ def test_a_storage_is_known_by_a_number():
     typed, bytes_ = values.storage(), values.untyped_storage()
     assert typed._cdata == bytes_._cdata == typed._untyped_storage._cdata == values[1:].storage()._cdata
     assert typed._cdata != values.clone().storage()._cdata
+
+
+def test_deep_copies_of_storages_and_tensors_share_memory(torch):
+    def found(t):
+        x = t.arange(4.0).view(2, 2)
+        parts = [x, x.storage(), x.untyped_storage(), x.view(4)]
+        again, turned = copy.deepcopy(parts), copy.deepcopy(parts[::-1])
+        again[0].zero_()
+        turned[0].zero_()
+        return (
+            (again[1].tolist(), again[2].tolist(), again[3].tolist(), turned[2].tolist(), turned[3].tolist()),
+            (again[0].untyped_storage() is again[2], x.tolist()),
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert found(xtensor) == found(torch)
+
+
+def test_a_tensor_made_of_a_storage_shares_its_bytes(torch):
+    def found(t):
+        storage = t.UntypedStorage(8)
+        made = t.tensor(storage, dtype=t.int32).fill_(7)
+        return (
+            (storage.tolist(), made.untyped_storage() is storage, t.tensor(storage).tolist()),
+            t.ones(1).new(storage).shape,
+            [attempt(lambda: t.tensor(t.ones(2).storage(), dtype=t.int64))],
+            [attempt(lambda: t.ones(2).new(t.ones(2, dtype=t.int64)))],
+            (t.empty(2, device="meta").data_ptr(), attempt(lambda: t.UntypedStorage(2, device="meta")[0])),
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours, theirs = found(xtensor), found(torch)
+    assert ours[:3] == theirs[:3] and ours[4] == theirs[4]
+    assert ours[3][0][1] == theirs[3][0][1] == "TypeError"
+
+
+def test_base_classes_of_tensors_and_storages():
+    with interop.installed():
+        from torch._C import StorageBase, TensorBase
+
+        assert isinstance(xtensor.ones(1), TensorBase) and isinstance(xtensor.UntypedStorage(1), StorageBase)
+        for base in (TensorBase, StorageBase):
+            with pytest.raises(RuntimeError, match="Cannot directly construct"):
+                base()
+        with pytest.raises(RuntimeError, match="Cannot subclass _TensorBase directly"):
+            type("Mine", (TensorBase,), {})
+
+        class Mine(StorageBase):
+            pass
+
+        bytes_ = xtensor.UntypedStorage([1, 2])
+        mine = Mine(bytes_)
+        mine.fill_(3)
+        assert bytes_.tolist() == [3, 3] and isinstance(mine, StorageBase) and Mine(4).nbytes() == 4

@@ -36,7 +36,7 @@ from ..engine.profile_report import format_time
 from ..func import vmap
 from ..nn import grad as nn_grad
 from ..nn import init
-from ..nn.functional import linear, pad
+from ..nn.functional import gelu, linear, pad, relu
 from ..nn.hooks import everywhere
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
@@ -49,6 +49,8 @@ from ..operators.below.dispatching import disabled, without_modes
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import Uninitialized
 from ..ops.create.random import randn
+from ..ops.linalg.added_products import addmm
+from ..ops.linalg.matmul import mm
 from ..ops.reduce.statistics import unique
 from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
@@ -61,6 +63,42 @@ from ..utils.data.fetch import DatasetKind
 from .private_engine import ENGINE
 
 __all__ = ["NAMES", "DispatchKeySet", "Switches"]
+
+
+class Base(type):
+    """The type of a base class of PyTorch's: instances of `of` are its own, and it makes none itself."""
+
+    of: type
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.of) if "of" in vars(cls) else type.__instancecheck__(cls, instance)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if "of" in vars(cls):
+            name = cls.__name__
+            raise RuntimeError(f"Cannot directly construct {name}; subclass it and then construct that")
+        return super().__call__(*args, **kwargs)
+
+
+class TensorBase(metaclass=Base):
+    """What tensors are instances of; Tensor is the class to derive from."""
+
+    of = Tensor
+
+    def __init_subclass__(cls) -> None:
+        raise RuntimeError("Cannot subclass _TensorBase directly")
+
+
+class StorageBase(UntypedStorage, metaclass=Base):
+    """What untyped storages are instances of; one of a class that derives from it may be over another's bytes."""
+
+    of = UntypedStorage
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return super().__new__(cls)
+
+    def __init__(self, data: Any = 0, **kwargs: Any) -> None:
+        super().__init__(data._xt_storage if isinstance(data, UntypedStorage) else data, **kwargs)
 
 
 class DispatchKeySet:
@@ -398,8 +436,37 @@ def infer_size(a: Any, b: Any) -> Size:
     return Size(geometry.broadcast_shapes(tuple(a), tuple(b)))
 
 
+def integer_product(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices of int8, in int32."""
+    for name, t in (("self", input), ("mat2", mat2)):
+        if t.dtype is not dtypes.int8:
+            raise RuntimeError(f"Expected {name} dtype to be of type int8 but got {dtypes.c_name(t.dtype)}")
+    return mm(input.to(dtypes.int32), mat2.to(dtypes.int32), out=out)
+
+
+def addmm_activation(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    use_gelu: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`addmm`, and what `gelu` or `relu` makes of it."""
+    made = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    made = gelu(made) if use_gelu else relu(made)
+    return made if out is None else out.copy_(made)
+
+
 NAMES: dict[str, Any] = {
+    "_C.StorageBase": StorageBase,
+    "_C.TensorBase": TensorBase,
+    "_C._TensorBase": TensorBase,
     "_C._infer_size": infer_size,
+    "_addmm_activation": addmm_activation,
+    "_int_mm": integer_product,
     "_unique": lambda input, sorted=True, return_inverse=False: unique_parts(input, sorted, return_inverse)[
         :2
     ],
@@ -496,6 +563,7 @@ NAMES: dict[str, Any] = {
     "nn.utils.prune._validate_pruning_amount": check_amount,
     "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
+    "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
     "utils._mode_utils.no_dispatch": without_modes,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: [

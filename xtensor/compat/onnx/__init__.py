@@ -15,6 +15,7 @@ from ...export.dims import combined_arguments
 from ...export.onnx.model import OnnxExporterError, ONNXProgram, translate
 from ...nn.modules.module import Module
 from ...tensor import Tensor
+from ..version import __version__
 from . import symbolic_helper, symbolic_opset11
 
 __all__ = [
@@ -22,11 +23,16 @@ __all__ = [
     "OnnxExporterError",
     "export",
     "is_in_onnx_export",
+    "producer_name",
+    "producer_version",
     "register_custom_op_symbolic",
     "symbolic_helper",
     "symbolic_opset11",
     "unregister_custom_op_symbolic",
 ]
+
+producer_name = "pytorch"
+producer_version = __version__.partition("+")[0]
 
 _symbolics: dict[tuple[str, int], Callable[..., Any]] = {}
 _state = threading.local()

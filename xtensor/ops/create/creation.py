@@ -451,6 +451,8 @@ def new(self: Tensor, *args: Any, size: Any = None, device: devices.DeviceLike =
         return new_empty(self, (0,) if size is None else size, device=device)
     first = args[0]
     if len(args) == 1 and isinstance(first, Tensor):
+        if first.dtype is not self.dtype or first.device != self.device:
+            raise TypeError(f"expected {checks.tensor_type(self)} (got {checks.tensor_type(first)})")
         return first.detach()
     if len(args) == 1 and not isinstance(first, (int, Size)):
         return self.new_tensor(first, device=device)

@@ -31,8 +31,8 @@ from ...operators.options import (
 )
 from ...operators.write import cast
 from ...shared_storage import MOST, SharedStorage, adopt, bytes_at
-from ...storage import MetaArray, UntypedStorage
-from ...tensor import Size, Tensor, array_of, wrap, wrap_strided
+from ...storage import MetaArray, Storage, UntypedStorage
+from ...tensor import Size, Tensor, array_of, make_view, tensor_over, wrap, wrap_strided
 from ...xla.x64 import call
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor", "tensor"]
@@ -92,11 +92,25 @@ def ingest(
         return from_number(data, chosen, place)
     if isinstance(data, jax.Array):
         return from_array(data, chosen, None if device is None else place)
+    if hasattr(data, "untyped"):
+        kind: Any = getattr(data, "dtype", chosen)
+        if chosen is not None and kind is not chosen:
+            raise RuntimeError(
+                f"Expected a Storage of type {chosen.scalar_name} or an UntypedStorage, but got {kind.scalar_name}"
+            )
+        return row_over(data.untyped(), kind or dtypes.int64)
     if isinstance(data, np.ndarray):
         return from_host(data, chosen, place, share=not copy)
     if hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
         return from_host(np.from_dlpack(data), chosen, place)
     return placed(host_array(data, chosen), place)
+
+
+def row_over(storage: UntypedStorage, dtype: dtypes.dtype) -> Tensor:
+    """All the bytes of a storage as a flat tensor of a dtype, which shares them."""
+    memory: Storage = storage._xt_storage
+    view = make_view(memory, memory, dtype, (storage.nbytes() // dtype.itemsize,), (1,), 0)
+    return tensor_over(memory, view)
 
 
 def from_number(value: Any, dtype: dtypes.dtype | None, place: devices.device) -> Tensor:

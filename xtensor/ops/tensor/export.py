@@ -25,7 +25,7 @@ from ...geometry import contiguous_strides
 from ...lowering.sharded import ShardedStorage
 from ...operators.attach import attach_methods
 from ...shared_storage import SharedStorage, exported
-from ...storage import LazyStorage, MetaArray, Storage, cell
+from ...storage import LazyStorage, MetaArray, Storage, cell, claimable, twin_of, unclaimed
 from ...tensor import (
     Tensor,
     array_of,
@@ -304,16 +304,6 @@ copyreg.pickle(SharedStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(ShardedStorage, reduce_storage)  # type: ignore[arg-type]
 
 
-def unclaimed() -> None:
-    """Stands in a new storage's `cover` until the first of its tensors takes its sizes from the array."""
-
-
-def claimable(array: Any) -> Storage:
-    storage = Storage(array)
-    storage.cover = unclaimed  # type: ignore[assignment]
-    return storage
-
-
 def rebuild_storage(raw: Any, shape: tuple[int, ...], dtype: dtypes.dtype, place: str) -> Storage:
     """The storage of a pickle, on the device that it was on."""
     values = np.frombuffer(raw.tobytes(), dtype.numpy).reshape(shape)
@@ -373,13 +363,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
             "see https://github.com/pytorch/pytorch/pull/103001"
         )
-    storage = self._xt_storage
-    twin = memo.get(id(storage))
-    if twin is None:
-        # Both hold the one immutable array until either is written.
-        twin = memo[id(storage)] = Storage(storage.array, storage.shared)
-        twin.cover = unclaimed  # type: ignore[assignment]
-    made = rebuild_tensor(type(self), twin, *described(self), state=None)
+    made = rebuild_tensor(type(self), twin_of(self._xt_storage, memo), *described(self), state=None)
     if self.grad is not None:
         meta_of(made).grad = copying.deepcopy(self.grad, memo)
     memo[id(self)] = made

@@ -141,6 +141,13 @@ class TensorType(type):
     dtype: dtypes.dtype
     place: str
 
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> TensorType:
+        for base in bases:
+            if isinstance(base, TensorType):
+                shown = checks.spelled(f"{base.__module__}.{base.__name__}".partition(".")[2])
+                raise TypeError(f"type '{shown}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, members)
+
     def __instancecheck__(cls, instance: Any) -> bool:
         if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
             return False

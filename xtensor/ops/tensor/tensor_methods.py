@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -38,7 +39,16 @@ def by_element(name: str, target: Tensor, function: Callable[..., Any], *others:
     arrays = [host_values(t) for t in (target, *[o.expand(target.shape) for o in others])]
     made = np.empty(arrays[0].shape, arrays[0].dtype)
     for place in np.ndindex(made.shape):
-        made[place] = function(*[a[place].item() for a in arrays])
+        found: Any = function(*[a[place].item() for a in arrays])
+        if not isinstance(found, numbers.Number) and not hasattr(found, "__float__"):
+            kind = type(found).__name__
+            floating = target.is_floating_point() or target.is_complex()
+            raise TypeError(
+                f"must be real number, not {kind}"
+                if floating
+                else f"'{kind}' object cannot be interpreted as an integer"
+            )
+        made[place] = found
     return target.copy_(from_numpy(made))
 
 
@@ -163,6 +173,11 @@ def grad_dtype(self: Tensor) -> Any:
     return self.dtype
 
 
+def _fix_weakref(self: Tensor) -> None:
+    """Nothing: a tensor that is reached again through a weak reference is whole here."""
+
+
+attach_methods(_fix_weakref)
 attach_methods(
     _make_subclass=staticmethod(make_subclass), _make_wrapper_subclass=staticmethod(make_wrapper_subclass)
 )

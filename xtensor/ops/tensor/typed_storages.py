@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,10 @@ import numpy as np
 
 from ... import checks, devices, dtypes
 from ...operators.attach import attach_methods
-from ...storage import Storage, UntypedStorage
-from ...tensor import Tensor, alias, make_view, tensor_over, wrap
+from ...storage import UntypedStorage
+from ...tensor import Tensor, alias, wrap
 from ..create.creation import empty
-from ..create.ingest import as_tensor
+from ..create.ingest import as_tensor, row_over
 
 __all__ = ["TypedStorage"]
 
@@ -53,13 +54,6 @@ def _refused(who: str, forms: str, why: str) -> str:
 def is_count(value: Any) -> bool:
     """Whether a value is a whole number, of Python's or NumPy's."""
     return isinstance(value, (int, np.integer))
-
-
-def row_over(storage: UntypedStorage, dtype: dtypes.dtype) -> Tensor:
-    """All the bytes of a storage as a flat tensor of a dtype."""
-    memory: Storage = storage._xt_storage
-    view = make_view(memory, memory, dtype, (storage.nbytes() // dtype.itemsize,), (1,), 0)
-    return tensor_over(memory, view)
 
 
 class TypedStorage:
@@ -210,6 +204,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as numbers."""
+        self._untyped_storage._refuse_meta()
         return self._row.tolist()
 
     def __iter__(self) -> Iterator[Any]:
@@ -220,6 +215,7 @@ class TypedStorage:
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._untyped_storage._refuse_meta()
         count = self.size()
         if not -count <= index < count:
             raise IndexError(f"index {index} out of range for storage of size {count}")
@@ -250,7 +246,7 @@ class TypedStorage:
         return self.clone()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
-        return memo.setdefault(id(self), self.clone())
+        return memo.setdefault(id(self), self._of(copy.deepcopy(self._row, memo)))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
         """The same elements on another device."""
@@ -383,4 +379,16 @@ for kind in dtypes.TYPED:
     name = f"{kind.scalar_name}Storage"
     globals()[name] = LEGACY[kind] = _made(name, kind)
 
-attach_methods(storage=storage_of, _typed_storage=storage_of)
+
+def storage_type(tensor: Tensor) -> type[LegacyStorage]:
+    """The class of the storages of a tensor's dtype.
+
+    Raises: KeyError for dtypes that only store.
+
+    >>> xtensor.ones(2).storage_type().__name__
+    'FloatStorage'
+    """
+    return LEGACY[tensor.dtype]
+
+
+attach_methods(storage_type, storage=storage_of, _typed_storage=storage_of)
