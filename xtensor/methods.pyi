@@ -157,6 +157,8 @@ class Methods:
         """Add to `.grad`; the first gradient is taken over, since its array can change for nobody."""
     def _conj(self) -> Tensor:
         """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
+    def _fix_weakref(self) -> None:
+        """Nothing: a tensor that is reached again through a weak reference is whole here."""
     def _gradient_edge(self) -> Any:
         """The edge `(node, slot)` along which the gradient of a tensor (or GradientEdge) arrives, or None."""
     def _neg_view(self) -> Tensor:
@@ -987,7 +989,7 @@ class Methods:
         """Radians as degrees; RuntimeError for complex input."""
     def rad2deg_(self) -> Tensor:
         """In-place version of `rad2deg`."""
-    def random_(self, from_: builtins.int | None = None, to: builtins.int | None = None, *, generator: Any = None, **named: Any) -> Tensor:
+    def random_(self, from_: builtins.int | None = None, to: Any = ..., *, generator: Any = None, **named: Any) -> Tensor:
         """Fill with integers in [from, to), or [0, to) if one is given, or all that the dtype holds exactly from 0 on."""
     def ravel(self) -> Tensor:
         """All elements in one dimension: a view where strides allow, else a copy."""
@@ -1164,6 +1166,8 @@ class Methods:
         """The Fourier transforms of windows of a signal: (batch?, frequencies, frames)."""
     def storage(self) -> Any:
         """`Tensor.storage()`: the elements of the whole memory under a tensor, in its dtype."""
+    def storage_type(self) -> builtins.type[Any]:
+        """The class of the storages of a tensor's dtype."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input - alpha * other`, element by element; RuntimeError for bool operands."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import xtensor
+from tests.oracle import attempt
 
 # Expressions in `s` and `t` of rows (2, 3) and (4, 3), `u` of rows (2, 3) and (2, 2), weights `w` (5, 3) and `v` (3,).
 SAME = """
@@ -134,3 +136,16 @@ def test_copies():
     for made in (copy.deepcopy(s), pickle.loads(pickle.dumps(s))):
         assert made.requires_grad and made.size(2) == 3
         same(made.unbind(), s.unbind())
+
+
+def test_sizes_are_those_of_nested_tensors_alone(torch):
+    def found(T):
+        a, b = (T.nested.nested_tensor([T.ones(2, 4), T.ones(n, 4)]) for n in (3, 2))
+        return (
+            (a.is_same_size(a.clone()), a.is_same_size(b)),
+            [attempt(lambda p=p: p[0].is_same_size(p[1])) for p in ((a, T.ones(2)), (T.ones(2), a))],
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert found(xtensor) == found(torch)

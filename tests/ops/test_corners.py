@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import xtensor
 from tests.expressions import expressions
 from tests.oracle import Cases, attempt, leaf
@@ -151,5 +153,96 @@ test_ends_types_and_sizes = expressions(
     T.ones(2).new(size=(1, 2)).shape
     T.ones(2, dtype=T.int32).type(T.Tensor)
     T.ones(2).type(int)
+    """
+)
+
+test_numbers_that_are_tensors_and_callbacks = expressions(
+    """
+    T.isclose(T.ones(2), T.ones(2), T.tensor(1.5), T.tensor(1., requires_grad=True))
+    T.isclose(T.ones(2), T.ones(2), T.tensor(1), T.tensor(1.5))
+    T.arange(3).apply_(lambda k: 'text')
+    T.ones(2).apply_(lambda k: 'text')
+    T.ones(2).apply_(lambda k: k + 1)
+    T.ones(2, 3).diff(dim=0, prepend=T.ones(3, 4))
+    T.ones(2, 3).diff(dim=0, append=T.ones(1, 3))
+    T.Generator('opengl')
+    T.Generator('meta')
+    T.ones(2).storage_type().__name__
+    """
+)
+
+test_gradients_through_views_of_overlapping_and_parted_elements = expressions(
+    """
+    (lambda x: T.autograd.grad((x.expand(2, 3).as_strided((3, 3), (0, 1)) * T.arange(9.).view(3, 3)).sum(), x))(T.ones(3, requires_grad=True))
+    (lambda x: T.autograd.grad((x.expand(2, 3).as_strided((2,), (2,), 1 - 1) * T.tensor([2., 3.])).sum(), x))(T.ones(3, requires_grad=True))
+    (lambda x: T.autograd.grad((x[::2].as_strided((4,), (1,), 0) * T.arange(4.)).sum(), x))(T.ones(4, requires_grad=True))
+    T.autograd.functional.hessian(lambda x: (x.expand(2, 3).as_strided((3,), (1,)) ** 3).sum(), T.ones(3))
+    """
+)
+
+
+def test_classes_of_tensors_are_no_bases() -> None:
+    with pytest.raises(TypeError, match=r"type 'xtensor.FloatTensor' is not an acceptable base type"):
+        type("Mine", (xtensor.FloatTensor,), {})
+
+
+test_least_squares_with_tolerances_that_are_no_fractions = expressions(
+    """
+    T.linalg.lstsq(T.tensor([[1.], [2.]]), T.tensor([[1.], [1.]]), rcond=1.0, driver='gelsd').solution.round(decimals=4)
+    T.linalg.lstsq(T.tensor([[1.], [2.]]), T.tensor([[1.], [1.]]), rcond=1.0, driver='gelss').rank
+    T.linalg.lstsq(T.tensor([[1., 0.], [0., 0.]]), T.tensor([[1.], [1.]]), rcond=-1, driver='gelsd').rank
+    [tuple(v.shape) for v in T.linalg.lstsq(T.ones(2, 0, 1), T.ones(2, 0, 1), driver='gelsd')]
+    """
+)
+
+test_histograms = expressions(
+    """
+    T.histogram(T.tensor(1.), T.tensor([0., 1.], dtype=T.float64))
+    T.histogram(T.tensor(1.), 1, weight=T.tensor(1., dtype=T.float64))
+    T.histogram(T.tensor(1.), 1, out=(T.empty(1, dtype=T.float64), T.empty(2)))
+    T.histogram(T.tensor(1.), 1, out=(T.empty(1), T.empty(2, dtype=T.float64)))
+    T.histogram(T.ones(2), 3, range=(2., float('nan')))
+    T.histogramdd(T.rand(5, 0), [])
+    T.histogramdd(T.rand(5, 0), [], density=True).hist
+    """
+)
+
+test_infinite_and_missing_values = expressions(
+    """
+    T.logcumsumexp(T.tensor([complex(float('inf'), 1), complex(float('inf'), 2)]), 0)
+    T.logcumsumexp(T.tensor([complex(float('inf'), 1), 1 + 2j, complex(float('inf'), 1)]), 0)
+    T.logcumsumexp(T.tensor([complex(float('inf'), float('inf')), 1 + 2j]), 0)
+    T.logcumsumexp(T.tensor([1 + 1j, complex(float('nan'), 0), 2 + 0j]), 0)
+    T.autograd.grad(T.logcumsumexp(x := T.tensor([1 + 1j, 2 - 1j], requires_grad=True), 0).abs().sum(), x)
+    T.autograd.grad(T.quantile(x := T.tensor([1, float('nan'), 2], requires_grad=True), T.tensor([0.5, 0.25])).sum(), x)
+    T.autograd.grad(T.quantile(x := T.tensor([[1, float('nan')], [1, 2.]], requires_grad=True), 0.5, 1).sum(), x)
+    """
+)
+
+test_arrays_and_numbers_of_numpy = expressions(
+    """
+    T.arange(4.) == np.arange(4.)
+    np.arange(4) == T.arange(4.)
+    T.arange(4.) == np.array(1.0)
+    T.arange(4.) == np.ones(3)
+    T.arange(4.) == np.array(['a', 'b'])
+    [x := T.zeros(3, dtype=T.int32), x.__setitem__(0, np.int64(4)), x.__setitem__(slice(1, 2), np.uint8(7))][0]
+    [x := T.zeros(3), x.__setitem__(x == 0, np.int16(4)), x.__setitem__(T.tensor([1]), np.int64(5))][0]
+    """
+)
+
+test_numbers_at_their_limits = expressions(
+    """
+    T.randperm(257, dtype=T.uint8)
+    T.randperm(256, dtype=T.uint8).shape
+    T.randperm(2049, dtype=T.float16).shape
+    T.randperm(2050, dtype=T.float16)
+    T.floor_divide(3, 2)
+    bool((T.empty(99, dtype=T.int8).random_(120, None) >= 120).all())
+    T.empty(2).random_(3, 1)
+    T.floor_divide(-3, 2)
+    T.floor_divide(3, 0)
+    T.trapezoid(T.ones(2, 3), dx=1j)
+    T.cumulative_trapezoid(T.ones(2, 3), dx=1j)
     """
 )

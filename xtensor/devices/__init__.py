@@ -8,6 +8,7 @@ from typing import Any
 from .inspection import Memory, Properties, count, is_available, memory, properties, synchronize
 from .inspection import present as list
 from .placement import (
+    ELSEWHERE,
     DeviceLike,
     current,
     default,
@@ -29,6 +30,7 @@ from .placement import (
 )
 
 __all__ = [
+    "ELSEWHERE",
     "DeviceLike",
     "Memory",
     "Properties",

@@ -53,10 +53,20 @@ def size(func: Any, self: NestedTensor, dim: int | None = None) -> Any:
     return known
 
 
-@handles(STRIDED, "stride", "is_same_size")
+@handles(STRIDED, "is_same_size")
+def is_same_size(func: Any, input: Any, other: Any) -> bool:
+    nested = [isinstance(t, NestedTensor) for t in (input, other)]
+    words = ["nested" if n else "not nested" for n in nested]
+    check(
+        all(nested),
+        "Expected both self and other to be nested tensors. Self is {}. While Other is {}.",
+        *words,
+    )
+    return input._nested_rows == other._nested_rows
+
+
+@handles(STRIDED, "stride")
 def stride(func: Any, self: NestedTensor, *rest: Any) -> Any:
-    if rest and isinstance(rest[0], NestedTensor):
-        return self._nested_rows == rest[0]._nested_rows
     raise RuntimeError("Internal error: NestedTensorImpl doesn't support strides. Please file an issue.")
 
 

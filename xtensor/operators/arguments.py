@@ -25,6 +25,12 @@ def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any
     runtime: list[Any] = []
     for i in op.indices:
         runtime.append(convert(op, i + 1, parameters[i], values[i]))
+    for i in op.static_indices:
+        if isinstance(values[i], Tensor) and values[i].requires_grad:
+            parameter = parameters[i]
+            raise checks.argument_error(
+                op.name, parameter.name, i + 1, parameter.annotation.partition(" |")[0], values[i]
+            )
     key = tuple([static(values[i]) for i in op.static_indices])
     if is_odd(op, key):
         at = next(op.static_indices[i] for i in op.integral if odd(key[i]))

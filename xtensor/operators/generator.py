@@ -46,8 +46,8 @@ class Generator:
 
     def __init__(self, device: devices.DeviceLike = "cpu") -> None:
         place = devices.resolve(device)
-        if place.type == "meta":
-            raise RuntimeError("META device type not an accelerator.")
+        if place.type == "meta" or place.type in devices.ELSEWHERE:
+            raise RuntimeError(f"{place.type.upper()} device type not an accelerator.")
         self._device = place
         self._lock = threading.Lock()
         self._seed: Any = DEFAULT_SEED

@@ -95,8 +95,9 @@ def refuse_zero_divisors(input: Any, other: Any) -> None:
         return
     if not isinstance(other, Tensor):
         # The divisor takes the tensor's dtype: 256 is a zero of 8 bits.
-        bits = 64 if of == "b" else 8 * input.dtype.itemsize
-        zero = int(other) % 2**bits == 0 and input.device.type == "cpu"
+        tensor = isinstance(input, Tensor)
+        bits = 8 * input.dtype.itemsize if tensor and of != "b" else 64
+        zero = int(other) % 2**bits == 0 and (not tensor or input.device.type == "cpu")
     elif of != "b" and narrowed(input, other):
         zero = not passes(no_zeros, array_of(other.to(input.dtype)))
     else:

@@ -14,6 +14,9 @@ from dataclasses import replace
 from itertools import starmap
 from typing import Any
 
+import numpy as np
+
+from ... import devices
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
@@ -168,6 +171,13 @@ def is_number(value: Any) -> bool:
     return type(shape) is tuple and not shape and hasattr(value, "dtype")
 
 
+def equals_array(input: Tensor, other: Any) -> Any:
+    """Where a tensor equals an array of NumPy's; NotImplemented for anything else."""
+    if isinstance(other, np.ndarray) and other.dtype.kind in "biufc":
+        return input.eq(wrap(devices.put(other, input.device)))  # pyright: ignore[reportAttributeAccessIssue]
+    return NotImplemented
+
+
 def no_tensor(dunder: str, value: Any) -> Exception:
     """The error of a dunder called by hand on what is no Tensor."""
     kind = type(value).__name__
@@ -193,10 +203,12 @@ NAMESPACE: dict[str, Any] = {
     "call_older": call_older,
     "contiguous_view": contiguous_view,
     "edge_of": edge_of,
+    "equals_array": equals_array,
     "fresh": fresh,
     "getframe": sys._getframe,
     "is_number": is_number,
     "missed": missed,
+    "ndarray": np.ndarray,
     "new": object.__new__,
     "next_nr": next_sequence_nr,
     "no_tensor": no_tensor,
@@ -262,6 +274,11 @@ def operator_method(
             f"if not isinstance({given}, Tensor){numbers}:",
             "    return NotImplemented",
         ]
+        if dunder == "__eq__":  # the one comparison that PyTorch has with NumPy's arrays
+            check[1:] = [
+                "if kind is ndarray or not isinstance(other, Tensor) and kind not in SCALARS and not is_number(other):",
+                "    return equals_array(input, other)",
+            ]
         if strict:
             check += [f"if not isinstance({own}, Tensor):", f"    raise no_tensor({dunder!r}, {own})"]
         name = f"__{op.name}__"

@@ -526,12 +526,14 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 def random_(
     self: Tensor,
     from_: int | None = None,
-    to: int | None = None,
+    to: Any = ...,
     *,
     generator: Generator | None = None,
     **named: Any,
 ) -> Tensor:
     """Fill with integers in [from, to), or [0, to) if one is given, or all that the dtype holds exactly from 0 on.
+
+    to: None for all that the dtype holds exactly, from `from` on.
 
     Shape: that of the tensor itself, which stays.
 
@@ -542,12 +544,12 @@ def random_(
     if named:
         raise checks.unexpected_error("random_", next(iter(named)))
     top = most(self.dtype)
-    if from_ is None and to is None:
+    if from_ is None and (to is None or to is ...):
         bounds, title = (0, top + 1), "RandomBackward2"
-    elif to is None and not named:
+    elif to is ...:
         bounds, title = (0, int(from_)), "RandomBackward1"  # type: ignore[arg-type]
     else:
-        bounds, title = (int(from_ or 0), int(to)), "RandomBackward0"  # type: ignore[arg-type]
+        bounds, title = (int(from_ or 0), top + 1 if to is None else int(to)), "RandomBackward0"
     kernel, *numbers = sampling.integer_range(*bounds, self.dtype)
     return refill(self, "random_", title, generator, kernel, *numbers)
 

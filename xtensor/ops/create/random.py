@@ -183,8 +183,14 @@ def randperm(
 
     dtype, device = into_out("randperm", out, dtype, device)
     chosen = pick_dtype("randperm", dtype, dtypes.int64)
-    limit = dtypes.iinfo(chosen).max if chosen.is_integral else 2**53
-    if count > limit:
+    named = {
+        dtypes.float16: (2**11, "2049"),
+        dtypes.float32: (2**24, "2^24+1"),
+        dtypes.float64: (2**53, "2^53+1"),
+    }
+    if chosen in named and count > named[chosen][0] + 1:
+        raise RuntimeError(f"n cannot be greater than {named[chosen][1]} for {chosen.scalar_name} type.")
+    if chosen.is_integral and count > dtypes.iinfo(chosen).max + 1:
         raise RuntimeError(
             f"value cannot be converted to type {dtypes.c_name(chosen, sized=True)} without overflow"
         )

@@ -343,6 +343,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     Differs from PyTorch: index arrays and masks may not write to an expanded tensor either (there: a warning).
     """
     if type(value) in SCALARS or not isinstance(value, Tensor):
+        if isinstance(value, np.integer):
+            value = int(value)
         if type(value) not in SCALARS:
             if not isinstance(value, (float, complex)):  # NumPy's own numbers of these kinds are Python's too
                 raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")

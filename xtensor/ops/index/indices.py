@@ -49,6 +49,9 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     )
     if isinstance(shape, int):
         shape = (shape,)
+    checks.check_type(
+        isinstance(shape, Sequence), f"expected 'shape' to be int or sequence of ints, but got {type(shape)}"
+    )
     for size in shape:
         checks.check_type(
             isinstance(size, int), f"expected 'shape' sequence to only contain ints, but got {type(size)}"

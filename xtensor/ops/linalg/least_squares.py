@@ -203,6 +203,8 @@ def lstsq(
         )
     check_floating("linalg.lstsq", array_of(input))
     chosen = driver or "gelsy"
+    if rcond is not None and (rcond < 0 or (chosen == "gelsd" and not 0 < rcond < 1)):
+        rcond = dtypes.finfo(input.dtype).eps  # as LAPACK takes what is no fraction
     if chosen == "gels" and m >= n:
         q, r = qr_of(input)
         solution = solve_triangular(r, matmul(q.mH, right), upper=True)
@@ -215,9 +217,10 @@ def lstsq(
         residuals = (difference * difference).sum(-2)
     else:
         residuals = solution.reshape((-1,)).narrow(0, 0, 0).abs()
-    values = input.new_empty((0,), dtype=input.dtype.to_real())
-    if chosen in ("gelsd", "gelss") and input.numel():
+    if chosen in ("gelsd", "gelss"):
         values = svdvals(input.detach())
+    else:
+        values = input.new_empty((0,), dtype=input.dtype.to_real())
     if vector:
         solution = solution.squeeze(-1)
     made = LstsqResult(solution, residuals, rank, values)

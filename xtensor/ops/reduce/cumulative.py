@@ -139,7 +139,21 @@ def _log_add(a: Any, b: Any) -> Any:
 def _complex_log_add(a: Any, b: Any) -> Any:
     first = jnp.real(a) >= jnp.real(b)
     high, low = jnp.where(first, a, b), jnp.where(first, b, a)
-    return jnp.where(jnp.isneginf(jnp.real(low)), high, high + jnp.log1p(jnp.exp(low - high)))
+    real, other = jnp.real(high), jnp.real(low)
+    endless = jnp.isposinf(real)
+    plain = high + jnp.log1p(jnp.exp(jnp.where(endless, 0, low) - jnp.where(endless, 0, high)))
+    found = jnp.where(jnp.isneginf(other) | endless, high, plain)
+    # Of two that are infinite the angle between their exponentials counts.
+    turned = jnp.angle(lax.complex(*[_endless(f, high) + _endless(f, low) for f in (jnp.cos, jnp.sin)]))
+    found = jnp.where(jnp.isposinf(other), lax.complex(real, turned), found)
+    unknown = jnp.isnan(a) | jnp.isnan(b)
+    return jnp.where(unknown, jnp.asarray(complex(jnp.nan, jnp.nan), a.dtype), found)
+
+
+def _endless(side: Any, exponent: Any) -> Any:
+    """A side of the exponential of a number whose real part is infinite."""
+    part = side(jnp.imag(exponent))
+    return jnp.where(part == 0, part, jnp.sign(part) * jnp.inf)
 
 
 @reduction(out="exact", derivatives=FROM_KERNEL)
@@ -264,6 +278,15 @@ def diff(
     for other in (prepend, append):
         if other is not None and other.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for other in (prepend, append):
+        for d, (size, own) in enumerate(
+            zip(sizes_of(other), sizes_of(input), strict=True) if other is not None else ()
+        ):
+            if d != axis and size != own:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({d}) = {own}, but got tensor.size({d}) = {size}"
+                )
     if n == 0:
         if out is None:
             return input.clone()
@@ -317,6 +340,8 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: i
     """The areas between neighbours, or the shape of the result where there are none."""
     if y.dtype is dtypes.bool:
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    if isinstance(dx, complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     axis = checks.wrap_dim(dim, y.dim())
     size = sizes_of(y)[axis] if y.dim() else 1
     if size == 0:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from ... import checks
+from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
@@ -90,7 +91,7 @@ def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weig
             if b.dtype is not own:
                 raise RuntimeError(
                     "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
-                    f"{own.scalar_name} and bins for dimension {i} with dtype {b.dtype.scalar_name}"
+                    f"{dtypes.c_name(own)} and bins for dimension {i} with dtype {dtypes.c_name(b.dtype)}"
                 )
             if b.dim() != 1:
                 raise RuntimeError(
@@ -112,6 +113,10 @@ def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weig
             )
         for i in range(columns):
             low, high = limits[2 * i : 2 * i + 2]
+            if not (np.isfinite(low) and np.isfinite(high)):
+                raise RuntimeError(
+                    f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite"
+                )
             if low > high:
                 raise RuntimeError(
                     "torch.histogramdd: min should not exceed max, but got min "
@@ -133,7 +138,7 @@ def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weig
         if weight.dtype is not own:
             raise RuntimeError(
                 "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
-                f"but got input({own.scalar_name}), and weight({weight.dtype.scalar_name})"
+                f"but got input({dtypes.c_name(own)}), and weight({dtypes.c_name(weight.dtype)})"
             )
         if tuple(sizes_of(weight)) != tuple(sizes_of(input))[:-1]:
             raise RuntimeError(
@@ -147,7 +152,9 @@ def counted(
     input: Tensor, bins: list[Any], limits: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, list[Tensor]]:
     checked(input, bins, limits, weight)
-    rows = input.reshape((-1, len(bins)))
+    if not bins:  # no dimensions: no edges, and nothing is counted
+        return input.new_full((), math.nan if density else 0.0), []
+    rows = input.reshape((math.prod(sizes_of(input)[:-1]), len(bins)))
     if any(isinstance(b, Tensor) for b in bins):
         edges = list(bins)
     else:
@@ -181,6 +188,12 @@ def histogram(
     hist, edges = counted(input.reshape((-1, 1)), [bins], range, weight, density)
     if out is None:
         return Histogram(hist, edges[0])
+    for target, name, end in ((out[0], "hist", ""), (out[1], "bin_edges", " for dimension 0")):
+        if target.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {name} tensor should have the same dtype, but got input "
+                f"{dtypes.c_name(input.dtype)} and {name} {dtypes.c_name(target.dtype)}{end}"
+            )
     for target, source in zip(out, (hist, edges[0]), strict=True):
         write_out("histogram", target, source, [])
     return Histogram(*out)

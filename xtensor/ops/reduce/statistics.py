@@ -217,6 +217,8 @@ def _quantile(x: Any, q: Any, axis: int, interpolation: str, ignore_nan: bool) -
     else:
         last = jnp.full(count.shape, n - 1, x.dtype)
     rank = q.reshape((-1,) + (1,) * ordered.ndim).astype(x.dtype) * last[None]
+    if not ignore_nan:  # the last one in order is NaN where any is, and has the gradient
+        rank = jnp.where(count[None] < n, jnp.asarray(n - 1, x.dtype), rank)
     if interpolation == "lower":
         rank = jnp.floor(rank)
     elif interpolation == "higher":
@@ -232,10 +234,7 @@ def _quantile(x: Any, q: Any, axis: int, interpolation: str, ignore_nan: bool) -
 
     low, high = pick(below), pick(above)
     weight = jnp.full_like(rank, 0.5) if interpolation == "midpoint" else rank - below
-    out = _lerp(low, high, weight[..., 0])
-    if not ignore_nan:
-        out = jnp.where(jnp.any(missing, axis=-1)[None], jnp.full_like(out, jnp.nan), out)
-    return out
+    return _lerp(low, high, weight[..., 0])
 
 
 def _lerp(a: Any, b: Any, weight: Any) -> Any:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import checks, dtypes, geometry
-from ...engine import Error, modes
+import numpy as np
+
+from ... import checks, devices, dtypes, geometry
+from ...engine import modes
 from ...geometry import Geometry
 from ...operators.attach import attach, attach_methods
 from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
 from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
-from ...tensor import Tensor, edge_of, sizes_of, strides_of
+from ...tensor import Tensor, edge_of, sizes_of, strides_of, wrap
 from ...xla.symbolic import as_size, is_open, is_size
 
 __all__ = [
@@ -463,7 +465,6 @@ def as_strided(
 
     Shape: result `size`.
     Raises RuntimeError where it would reach outside the storage.
-    Differs from PyTorch: no gradient for an input whose own elements overlap or leave gaps.
 
     Raises: TypeError for arguments of other kinds.
     """
@@ -484,8 +485,32 @@ def as_strided(
         # The elements in memory order are a contiguous tensor, of which this is a strided view.
         return alias_of(AS_STRIDED, permute(input, memory_order(sizes, strides)), found, args)
     result = alias_of(AS_STRIDED, input, found, args)
-    result._xt_edge = (Error("as_strided: no gradient for an input with gaps or overlapping elements"), 0)
+    result._xt_edge = edge_of(through_memory(input, found))
     return result
+
+
+def through_memory(input: Tensor, made: Geometry) -> Tensor:
+    """The values of a view of other geometry, by way of the memory: elements that share a place have a part of it each."""
+    own = geometry_of(input)
+    reads, writes = places(own.sizes, own.strides, own.offset), places(made.sizes, made.strides, made.offset)
+    first = min(reads.min(initial=0), writes.min(initial=0))
+    count = np.bincount(
+        reads - first, minlength=int(max(reads.max(initial=0), writes.max(initial=0)) - first) + 1
+    )
+    place = input.device
+    share, source, target = (
+        wrap(devices.put(a, place)) for a in (1 / count[reads - first], reads - first, writes - first)
+    )
+    parts = input.reshape(-1) * share.to(input.dtype)
+    return input.new_zeros(len(count)).index_add(0, source, parts)[target].reshape(made.sizes)
+
+
+def places(sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray[Any, Any]:
+    """Where in memory the elements lie, one after the other."""
+    found = np.full((1,), offset)
+    for size, stride in zip(sizes, strides, strict=True):
+        found = (found[:, None] + np.arange(size) * stride).reshape(-1)
+    return found
 
 
 AS_STRIDED.function = as_strided
