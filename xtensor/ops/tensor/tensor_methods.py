@@ -31,6 +31,16 @@ def refuse_grad(name: str, argument: str, tensor: Any) -> None:
         )
 
 
+def refuse_result(target: Tensor, found: Any) -> None:
+    """Raise for what a callback gave that is no number."""
+    if isinstance(found, numbers.Number) or hasattr(found, "__float__"):
+        return
+    kind = type(found).__name__
+    if target.is_floating_point() or target.is_complex():
+        raise TypeError(f"must be real number, not {kind}")
+    raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
+
+
 def by_element(name: str, target: Tensor, function: Callable[..., Any], *others: Tensor) -> Tensor:
     """Write what a Python function gives for each element, and the others' elements in the same place."""
     refuse_grad(name, "input", target)
@@ -39,15 +49,8 @@ def by_element(name: str, target: Tensor, function: Callable[..., Any], *others:
     arrays = [host_values(t) for t in (target, *[o.expand(target.shape) for o in others])]
     made = np.empty(arrays[0].shape, arrays[0].dtype)
     for place in np.ndindex(made.shape):
-        found: Any = function(*[a[place].item() for a in arrays])
-        if not isinstance(found, numbers.Number) and not hasattr(found, "__float__"):
-            kind = type(found).__name__
-            floating = target.is_floating_point() or target.is_complex()
-            raise TypeError(
-                f"must be real number, not {kind}"
-                if floating
-                else f"'{kind}' object cannot be interpreted as an integer"
-            )
+        found = function(*[a[place].item() for a in arrays])
+        refuse_result(target, found)
         made[place] = found
     return target.copy_(from_numpy(made))
 
