@@ -383,7 +383,7 @@ for kind in dtypes.TYPED:
 def storage_type(tensor: Tensor) -> type[LegacyStorage]:
     """The class of the storages of a tensor's dtype.
 
-    Raises: KeyError for dtypes that only store.
+    Raises: nothing of its own.
 
     >>> xtensor.ones(2).storage_type().__name__
     'FloatStorage'
