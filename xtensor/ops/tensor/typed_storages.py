@@ -383,7 +383,7 @@ for kind in dtypes.TYPED:
 def storage_type(tensor: Tensor) -> type[LegacyStorage]:
     """The class of the storages of a tensor's dtype.
 
-    Raises: nothing of its own.
+    Raises: NotImplementedError for sparse tensors.
 
     >>> xtensor.ones(2).storage_type().__name__
     'FloatStorage'
