@@ -366,9 +366,8 @@ def join(tensor: Tensor, how: str) -> Tensor:
     raise ValueError(f"a Partial of {how!r}: sum, avg, max, min or product")
 
 
-def listed(tensor: Tensor) -> list[str]:
+def listed(tensor: Tensor, names: list[str]) -> list[str]:
     """The names of a tensor's attributes: those of a DTensor where it is one."""
-    names = object.__dir__(tensor)
     return [n for n in names if n not in ("device_mesh", "placements") or hasattr(tensor, n)]
 
 
@@ -377,7 +376,7 @@ def attach() -> None:
     kind: Any = Tensor
     kind.device_mesh = property(mesh_of)
     kind.placements = property(placements_here)
-    kind.__dir__ = listed
+    kind.__dir__ = lambda tensor, names=kind.__dir__: listed(tensor, names(tensor))
     for function in (to_local, full_tensor, redistribute):
         setattr(kind, function.__name__, function)
 
