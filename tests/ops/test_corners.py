@@ -246,3 +246,12 @@ test_numbers_at_their_limits = expressions(
     T.cumulative_trapezoid(T.ones(2, 3), dx=1j)
     """
 )
+
+
+def test_views_of_samples_stay_within_them() -> None:
+    x = xtensor.arange(6.0).view(2, 3)
+    assert xtensor.func.vmap(lambda row: row.as_strided((2,), (1,), 0))(x).tolist() == [[0, 1], [3, 4]]
+    with pytest.raises(
+        RuntimeError, match=r"range \[0, 4\], but `tensor` can only access some memory in range \[0, 3\]"
+    ):
+        xtensor.func.vmap(lambda row: row.as_strided((4,), (1,), 0))(x)

@@ -14,7 +14,8 @@ from ...operators.attach import attach, attach_methods
 from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
 from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
-from ...tensor import Tensor, edge_of, sizes_of, strides_of, wrap
+from ...tensor import Tensor, array_of, edge_of, sizes_of, strides_of, wrap
+from ...xla.levels import Dual, batches_of
 from ...xla.symbolic import as_size, is_open, is_size
 
 __all__ = [
@@ -472,6 +473,8 @@ def as_strided(
         raise checks.argument_error("as_strided", "input", 1, "Tensor", input)
     start = input.storage_offset()
     offset = start if storage_offset is None else as_int(storage_offset)
+    if modes.state.transforms and is_sample(array_of(input)):
+        check_sample(input, Geometry(ints(size), ints(stride), offset))
     found = geometry.as_strided(
         ints(size), ints(stride), offset, input.dtype.itemsize, input._xt_storage.nbytes()
     )
@@ -487,6 +490,30 @@ def as_strided(
     result = alias_of(AS_STRIDED, input, found, args)
     result._xt_edge = edge_of(through_memory(input, found))
     return result
+
+
+def is_sample(array: Any) -> bool:
+    """Whether an array, or the tangent that goes along with it, is that of one sample of a batch."""
+    parts = (array, array.tangent) if type(array) is Dual else (array,)
+    return any(part is not None and batches_of(part) for part in parts)
+
+
+def check_sample(input: Tensor, made: Geometry) -> None:
+    """RuntimeError for a view of a sample of a batch that reaches out of the sample: others may lie there."""
+    own = geometry_of(input)
+    (low, high), (first, last) = ((g.offset, g.offset + reach(g) + 1) for g in (own, made))
+    if geometry.numel(made.sizes) and (first < low or last > high):
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(made.sizes)},{list(made.strides)},{made.offset})can access memory outside of "
+            f"`tensor`. `result` can access somememory in range [{first}, {last}], but `tensor` can only access some memory in "
+            f"range [{low}, {high}]. This is not supported inside of vmap, please try torewrite the `as_strided` call as a "
+            "sequence of PyTorch view operations"
+        )
+
+
+def reach(g: Geometry) -> int:
+    """How far the last element lies behind the first."""
+    return sum((n - 1) * s for n, s in zip(g.sizes, g.strides, strict=True))
 
 
 def through_memory(input: Tensor, made: Geometry) -> Tensor:
