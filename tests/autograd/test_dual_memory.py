@@ -286,3 +286,26 @@ def levels(lib: Any) -> list[Any]:
 
 def test_levels(torch):
     assert levels(xtensor) == levels(torch)
+
+
+def test_the_tangent_of_a_function_s_result_has_a_gradient():
+    class Square(xtensor.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_forward(a)
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def jvp(ctx, along):
+            return 2 * ctx.saved_tensors[0] * along
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.saved_tensors[0] * grad
+
+    a = xtensor.tensor([3.0, 4.0], requires_grad=True)
+    forward_ad = xtensor.autograd.forward_ad
+    with forward_ad.dual_level():
+        rate = forward_ad.unpack_dual(Square.apply(forward_ad.make_dual(a, xtensor.ones(2)))).tangent
+        assert xtensor.autograd.grad(rate.sum(), a)[0].tolist() == [2, 2]

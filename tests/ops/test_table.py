@@ -125,6 +125,7 @@ ELSEWHERE = {
     "dim_order",
     "module_load",
     "storage",
+    "storage_type",
     "to_padded_tensor",
 }
 

@@ -22,7 +22,7 @@ from ..operators.levels.crossing import (
 from ..operators.levels.dual_storage import tangent_of
 from ..operators.write import store
 from ..ops.create.creation import zeros_like
-from ..tensor import Tensor, array_of
+from ..tensor import Tensor, array_of, asks_grad
 from ..trees import _broadcast_to_and_flatten, tree_flatten, tree_structure, tree_unflatten
 from ..xla.levels import AS_THEY_ARE, KINDS, Dual, Level, Leveled, layers, levels_of
 
@@ -213,17 +213,23 @@ def outputs_at_levels(
     check_tangents(outputs, tangents, node.non_differentiable)
     check_memory(args, values, along, before, outputs, tangents, node.dirty_tensors)
     made: list[Any] = []
+    # What `jvp` computes has no graph: where gradients are followed, the results' tangents have that of the node instead.
+    followed = any(isinstance(a, Tensor) and asks_grad(a) for a in args)
+    held = {id(t._xt_storage) for t in along if isinstance(t, Tensor)}
     instead = {id(v): a for v, a in zip(values, args, strict=True) if isinstance(a, Tensor)}
     for o, t in zip(outputs, tangents, strict=True):
         if not isinstance(o, Tensor) or t is None:
             made.append(o)
-        elif id(o) in instead and any(o is d for d in node.dirty_tensors):
+            continue
+        computed = followed and id(t._xt_storage) not in held
+        if id(o) in instead and any(o is d for d in node.dirty_tensors):
             target = instead[id(o)]
             store(target, array_of(dual(o, t, level)))
-            remember_tangent(target, t)
+            if not computed:
+                remember_tangent(target, t)
             made.append(target)
         else:
-            made.append(with_tangent(o, t, level))
+            made.append((dual if computed else with_tangent)(o, t, level))
     instead |= {id(o): m for o, m in zip(outputs, made, strict=True)}
     node.to_save = tuple([instead.get(id(t), t) for t in node.to_save])
     node.dirty_tensors = tuple([instead.get(id(t), t) for t in node.dirty_tensors])
