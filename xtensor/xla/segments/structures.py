@@ -26,7 +26,7 @@ UNPAID = 64
 PASSED = 512
 """Two for each such segment or call, one for a segment that may gain later, and two less for one that gains: past so many no call waits
 for a while, or until one has to be compiled."""
-GAIN = 6.0
+GAIN = 8.0
 """What the calls of a segment have to gain, all together, so that they run faster as one program."""
 READING, WRITING = -0.5, -1.5
 """What calls have that read views, and those that write: within a larger program both copy what they do not by themselves."""
