@@ -173,7 +173,7 @@ def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor, waits: No
 @pytest.fixture
 def donated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays are donated however small they are."""
-    monkeypatch.setattr(donation, "LEAST", 0)
+    monkeypatch.setattr(donation, "SMALL", 0)
 
 
 def chain(x: Any, keep: list[Any]) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..operators.nodes import OpNode
 from ..storage import Storage
+from ..xla.memory import SMALL
 
 __all__ = ["donating", "matching", "owned"]
 
@@ -59,12 +60,6 @@ def references() -> tuple[int, int]:
 REFERENCES = references()
 
 
-LEAST = 1 << 18
-"""Bytes of an array that is donated. Calls that give smaller ones may wait for each other, and whether they did would be seen in
-their reference counts: a plan would be compiled one way in a first start and another way in the second.
-"""
-
-
 def matching(
     free: dict[int, tuple[int, ...]], args: list[Any], leaves: list[Any]
 ) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -77,7 +72,7 @@ def matching(
     found = []
     for i, others in free.items():
         form = (args[i].shape, args[i].dtype)
-        if args[i].nbytes >= LEAST and room.get(form):
+        if args[i].nbytes >= SMALL and room.get(form):
             room[form] -= 1
             found.append((i, others))
     return tuple(found)

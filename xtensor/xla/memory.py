@@ -28,6 +28,7 @@ except ImportError:  # Windows
 __all__ = [
     "ASKED",
     "LARGE",
+    "SMALL",
     "available",
     "check",
     "check_sizes",
@@ -37,6 +38,10 @@ __all__ = [
     "temporaries",
 ]
 
+SMALL = 1 << 18
+"""Bytes below which buffers are not given up where calls may wait for each other. Whether they did shows in reference counts, and programs
+would be compiled one way in a first start and another way in the second.
+"""
 LARGE = 64 << 20
 """Bytes from which what a program takes is compared with the free memory."""
 ASKED = LARGE >> 3

@@ -25,17 +25,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from . import compile_cache
 from .cache import BoundedCache, bounded, settings
 from .compiles import found_on_disk
-from .executables import Entry, as_compiled, from_bytes, is_simple, to_bytes
+from .executables import Entry, as_compiled, dtype_named, from_bytes, is_simple, to_bytes
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
 from .lowering_context import sharing
-from .memory import ASKED, LARGE, check, needed, sizes, temporaries
+from .memory import ASKED, LARGE, SMALL, check, needed, sizes, temporaries
 from .pending import Pending
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "made_anew", "remembered", "signatures"]
@@ -203,12 +202,13 @@ class Program:
         """The executable of a form, found or made; None where JAX has to run it in its own way."""
         name = self._name(form)
         content = None if name is None else compile_cache.read(name)
-        entry = (None if content is None else loaded(content, form)) or self._spare(form)
+        own = None if content is None else loaded(content, form)
+        entry = own or self._spare(form)
         if entry is None:
             return self._compiled(name, form, args)
         self._traced = None
         count_found(entry)
-        if checker.enabled:
+        if checker.enabled and own is not None:
             made = self._compiled(None, form, args)
             checker.compared += 1
             if made is None or made.key != entry.key:
@@ -315,12 +315,9 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
     return json.loads(content)
 
 
-SMALL = 1 << 18
-
-
 def bytes_of(leaf: Any) -> int:
     """Of an argument, as its form tells it."""
-    return math.prod(leaf[0]) * jnp.dtype(leaf[1]).itemsize if type(leaf) is tuple and len(leaf) == 4 else 0
+    return math.prod(leaf[0]) * dtype_named(leaf[1]).itemsize if type(leaf) is tuple and len(leaf) == 4 else 0
 
 
 def identity_of(function: Any, options: dict[str, Any]) -> tuple[Any, ...]:

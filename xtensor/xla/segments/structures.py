@@ -29,7 +29,7 @@ for a while, or until one has to be compiled."""
 GAIN = 8.0
 """What the calls of a segment have to gain, all together, so that they run faster as one program."""
 READING, WRITING = -0.5, -1.5
-"""What calls have that read views, and those that write: within a larger program both copy what they do not by themselves."""
+"""What calls have that read views, and those that write: both were slower within a larger program."""
 HOT = 32
 """Times that a structure comes before it has a program of its own, where there is time for compiling it."""
 IDLE = 4096
