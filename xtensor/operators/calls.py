@@ -19,8 +19,19 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
+from ..host_integers import exactly
 from ..storage import UNREAD, LazyStorage, MetaArray
-from ..tensor import Tensor, array_of, asks_grad, operands_array, recipe_of, sizes_of, wrap, wrap_strided
+from ..tensor import (
+    ARRAY,
+    Tensor,
+    array_of,
+    asks_grad,
+    operands_array,
+    recipe_of,
+    sizes_of,
+    wrap,
+    wrap_strided,
+)
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.pending import Pending, settled
 from ..xla.segments import READING, SINGLE, WRITING, prompt, waiter
@@ -30,7 +41,7 @@ from .arguments import SCALARS, is_odd, prepare
 from .below.dispatching import asked_about, dispatching
 from .operator import Operator
 from .overriding import answer, arm, armed, claimed, overloaded, trimmed
-from .reading import Form, Read, operand_of, reading_program, writing_program
+from .reading import Form, Read, operand_of, packed_program, reading_program, writing_program
 from .write import check_writable, may_pend, promised, rewrite
 
 __all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run", "run_method"]
@@ -55,6 +66,10 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     if state.mode & PROFILING:
         return profiled(op, values, out)
     if state.mode <= NO_GRAD and out is None and not (dispatching and asked_about(values)):
+        if op.exact is not None:
+            made = exactly(op.exact, values)
+            if made is not None:
+                return made
         try:
             return known(op, values)
         except Unusual:
@@ -197,7 +212,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
                 signature.append(recipe)
                 if recipe is not None:
                     if not recipe.static:
-                        offsets.append(operand(view.offset))
+                        offsets.append(view.offset)
                     if apart or (asked and op.runtime[at].name in op.rules.saved):
                         kept.append((len(arrays), tensor))
                         signature.append(True)
@@ -206,18 +221,27 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
             if type(array) in UNREAD and isinstance(array, MetaArray):
                 raise Unusual
             arrays.append(array)
+    packed = len(offsets) >= PACKED and _of_one(arrays, offsets)
+    if packed:
+        signature.append(_of_one)
     mark = tuple(signature)
     try:
         found = op.known.get(mark)
     except TypeError:
         raise Unusual from None
     if found is None:
-        found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept])
+        found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept], packed)
     program, layout, reads = found
-    # Ints need the 64-bit types that `call` turns on; arrays have theirs.
-    plain = not offsets or type(offsets[0]) is not int
     try:
-        results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
+        if packed:
+            results = call(program, arrays[0], np.array(offsets, np.int64))
+        elif offsets:
+            offsets = [*map(operand, offsets)]
+            # Ints need the 64-bit types that `call` turns on; arrays have theirs.
+            plain = type(offsets[0]) is not int
+            results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
+        else:
+            results = program(*arrays)
     except Exception as error:
         if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None
@@ -237,6 +261,22 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if asked:
         dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
     return dispatch.handed(op, made)
+
+
+PACKED = 6
+"""From so many views of one array on they are given as one: each argument costs as much as a small copy."""
+INTS = {int}
+
+
+def _of_one(arrays: list[Any], offsets: list[Any]) -> bool:
+    """Whether all operands are views of one array."""
+    first = arrays[0]
+    return (
+        len(offsets) == len(arrays)
+        and type(first) is ARRAY
+        and len(set(map(id, arrays))) == 1
+        and set(map(type, offsets)) == INTS
+    )
 
 
 def number_array(value: Any) -> Any:
@@ -293,6 +333,7 @@ def _learn(
     operands: list[Any],
     recipes: list[Any],
     kept: list[int],
+    packed: bool,
 ) -> tuple[Any, Any, bool]:
     """The program for a signature, its result's layout, and whether it reads."""
     if any(map(_of_numpy, key)):
@@ -304,8 +345,13 @@ def _learn(
     if reads:
         how = [None if r is None else Read(r, at in kept) for at, r in enumerate(recipes)]
         lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
-        program = reading_program(op, key, Form(lengths, tuple(how)), order)
-        if op.single and lengths == (-1,) * len(lengths) and (op.refuses is None or None in key):
+        program = (packed_program if packed else reading_program)(op, key, Form(lengths, tuple(how)), order)
+        if (
+            not packed
+            and op.single
+            and lengths == (-1,) * len(lengths)
+            and (op.refuses is None or None in key)
+        ):
             count = len(how) + sum(r is not None and not r.static for r in recipes)
             program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))), gain=READING)
         else:

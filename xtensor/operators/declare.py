@@ -25,6 +25,8 @@ arguments can be None it is only asked if they are given (see `refusals.py`).
 `node` names the nodes of autograd: a title for `<title>Backward0`, a whole name, or a function of the node where PyTorch has a
 name for each overload. `autocast` is a policy of `autocast.py`, or one for each of cpu and accelerator. `zero_slope`: the rules
 branch on what they save, and the derivative of the gradient by it is zero, not undefined.
+`exact` is what Python makes of integers, where that is what the kernel makes of those of one dtype: numbers of no dimensions on the
+CPU are computed by it (see `host_integers`).
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -34,6 +36,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..host_integers import Exact
 from . import calls
 from .attach import attach
 from .functions import codegen
@@ -74,6 +77,7 @@ def declare(
     refuses: Callable[..., None] | None = None,
     node: str | Callable[[OpNode], str] | None = None,
     zero_slope: bool = False,
+    exact: Exact | None = None,
     autocast: str | dict[str, Any] | None = None,
     returns: tuple[str, ...] | None = None,
     varargs: str | None = None,
@@ -100,6 +104,7 @@ def declare(
     op.shown = hidden and max(1, op.schema.returns.count("Array") - hidden)
     op.refuses = refuses
     op.zero_slope = zero_slope
+    op.exact = exact
     op.formats = formats
     op.namer = namer
     op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}

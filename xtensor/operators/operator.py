@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from .. import checks, dtypes
 from ..geometry import broadcast_shapes
+from ..host_integers import Exact
 from ..lowering import transpose
 from ..xla import segments
 from ..xla.cache import BoundedCache, clear_all, settings_read
@@ -111,6 +112,8 @@ class Operator:
         # How many of the first arguments may give the results their memory format.
         self.formats = 0
         self.refuses: Callable[..., None] | None = None
+        # What Python makes of integers, where that is what the kernel makes of integers of one dtype.
+        self.exact: Exact | None = None
         self.zero_slope = False
         # Whether JAX knows the kernel's derivative backwards only (`jax.custom_vjp`).
         self.backwards_only = False

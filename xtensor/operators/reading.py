@@ -23,10 +23,19 @@ from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.segments.apart import apart
 from ..xla.x64 import jit
 from .operator import Operator
-from .sizes.readings import HostReading
+from .sizes.readings import HostReading, PackedReading
 from .write import fit_result
 
-__all__ = ["Form", "Read", "fresh", "operand_of", "reading_program", "whole", "writing_program"]
+__all__ = [
+    "Form",
+    "Read",
+    "fresh",
+    "operand_of",
+    "packed_program",
+    "reading_program",
+    "whole",
+    "writing_program",
+]
 
 
 Order = tuple[int, ...] | None
@@ -59,6 +68,8 @@ def whole(storage: Storage, view: View) -> Any:
     """The values of a view that is its storage's array."""
     if type(view) is View and type(storage) is not LazyStorage:
         recipe = view.recipe
+        if recipe is None and len(view.sizes) != len(storage.raw.shape):
+            raise LookupError  # what is read in another form is no array as it is
         if (recipe_of(storage, view) if recipe is None else recipe).identity:
             return storage.array
     raise LookupError
@@ -101,6 +112,24 @@ def reading_program(
         if op.views != "fold":
             program.sized = HostReading(op.program(key), *form, order)  # pyright: ignore[reportFunctionMemberAccess]
         found = op.variants[name] = jit(program)
+    return found
+
+
+def packed_program(op: Operator, key: tuple[Any, ...], form: Form, order: Order = None) -> Callable[..., Any]:
+    """`reading_program` of many views of one array: it takes the array, and the offsets as one array of the host's."""
+    name = ("packed", key, form, order)
+    found = op.variants.get(name)
+    if found is None:
+        alone = reading_program(op, key, form, order)._fun  # pyright: ignore[reportFunctionMemberAccess]
+
+        def packed(array: Any, offsets: Any) -> Any:
+            return alone(*[array] * len(form.reads), *offsets)
+
+        packed.__name__ = packed.__qualname__ = op.name
+        packed.steps = lambda array, offsets: alone.steps(*[array] * len(form.reads), *offsets)  # pyright: ignore[reportFunctionMemberAccess]
+        if op.views != "fold":
+            packed.sized = PackedReading(HostReading(op.program(key), *form, order))  # pyright: ignore[reportFunctionMemberAccess]
+        found = op.variants[name] = jit(packed)
     return found
 
 

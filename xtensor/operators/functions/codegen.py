@@ -20,6 +20,7 @@ from ... import devices
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
+from ...host_integers import exactly
 from ...storage import SOLE, LazyStorage, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
@@ -204,6 +205,7 @@ NAMESPACE: dict[str, Any] = {
     "contiguous_view": contiguous_view,
     "edge_of": edge_of,
     "equals_array": equals_array,
+    "exactly": exactly,
     "fresh": fresh,
     "getframe": sys._getframe,
     "is_number": is_number,
@@ -357,7 +359,11 @@ def call(
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     operands, conditions = [], []
     for p in runtime:
-        operands += operand(p, "whole" if op.views == "fold" else "fresh", "operand")
+        on_host = [f"    r = exactly(op.exact, {values})", "    if r is not None: return r"]
+        first = op.exact is not None and p is runtime[0]
+        operands += operand(
+            p, "whole" if op.views == "fold" else "fresh", "operand", on_host if first else ()
+        )
         if op.kind == "pointwise" and p.kind != "Number":
             conditions += [
                 f"if v_{p.name} is not None and not contiguous_view(v_{p.name}): raise LookupError"
@@ -533,8 +539,11 @@ def refusals(op: Operator) -> list[str]:
     return [f"if {' and '.join(given)}: {asked}" if given else asked]
 
 
-def operand(p: Parameter, reader: str, slot: str = "array") -> list[str]:
-    """An argument's view and array, or what it is pending as; what is no Tensor has no `_xt_view`, which leads out of the `try`."""
+def operand(p: Parameter, reader: str, slot: str = "array", number_of: Sequence[str] = ()) -> list[str]:
+    """An argument's view and array, or what it is pending as; what is no Tensor has no `_xt_view`, which leads out of the `try`.
+
+    number_of: what is done for a view of no dimensions before it is read.
+    """
     n = p.name
     if p.kind == "Number":
         return number(p)
@@ -545,6 +554,7 @@ def operand(p: Parameter, reader: str, slot: str = "array") -> list[str]:
         ]
     read = [
         f"v_{n} = {n}._xt_view",
+        *([f"if v_{n} is not None and not v_{n}.sizes:", *number_of] if number_of else ()),
         f"x_{n} = {n}._xt_storage.{slot} if v_{n} is None else {reader}({n}._xt_storage, v_{n})",
     ]
     lines: list[str] = []

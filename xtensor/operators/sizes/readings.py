@@ -13,7 +13,7 @@ from ...xla.pending import Pending
 from ...xla.sizes import comes_again, count_host, enabled, is_one_cpu
 from ...xla.spans import HostArray
 
-__all__ = ["HostReading"]
+__all__ = ["HostReading", "PackedReading"]
 
 
 class HostReading:
@@ -79,6 +79,18 @@ class HostReading:
                 return False
         self.left -= 1
         return True
+
+
+class PackedReading:
+    """`HostReading` for a program that takes one array for all views, and their offsets as one array of the host's."""
+
+    def __init__(self, reading: HostReading) -> None:
+        self.reading = reading
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """As `HostReading.answer`."""
+        array, offsets = args
+        return self.reading.answer(function, (*[array] * len(self.reading.reads), *offsets.tolist()))
 
 
 def put(value: Any) -> Any:

@@ -127,7 +127,9 @@ def as_number(item: Any) -> int:
 def bound(value: Any, default: int) -> int:
     if value is None:
         return default
-    if type(value) is not int:
+    if type(value) is Tensor:
+        value = operator.index(value)
+    elif type(value) is not int:
         if is_open(value):
             return value
         if not hasattr(value, "__index__"):

@@ -30,12 +30,17 @@ from .convolution_cpu import (
     columns_weight,
     depthwise_weight,
     has_few_inputs,
+    has_few_places,
     has_phases,
     is_pointwise,
+    is_row,
+    outgrows,
     pointwise,
     pointwise_input,
     pointwise_weight,
+    row_weight,
     shifted,
+    unfolded_weight,
 )
 
 __all__ = [
@@ -319,6 +324,20 @@ class Convolution:
         """`run` of volumes, as sums of convolutions of their planes."""
         return self.run(x, weight, planes=True)
 
+    def by_columns(self, x: Any, weight: Any) -> Any:
+        """`run`, as a product with the unfolded input."""
+        return by_columns(x, weight, self.stride, self.padding, self.dilation)
+
+    def has_few_places(self, shape: Any, weight_shape: Any) -> bool:
+        """Whether `(N, C, *)` has so few places that unfolding them pays."""
+        out = [
+            (size + low + high - d * (k - 1) - 1) // s + 1
+            for size, k, (low, high), s, d in zip(
+                shape[2:], weight_shape[2:], self.padding, self.stride, self.dilation, strict=True
+            )
+        ]
+        return has_few_places(shape[0], shape[2:], out, weight_shape, self.groups)
+
     def has_planes(self, shape: Any, weight_shape: Any) -> bool:
         """Whether a convolution is one of volumes `(N, C, D, H, W)`, and not done channel by channel or group by group."""
         volumes = self.n == 3 and not self.transposed and len(shape) == 5 and 0 not in shape
@@ -344,6 +363,10 @@ class Convolution:
         products = not self.transposed and len(shape) == self.n + 2 and w.dtype.itemsize > 2 and grad.size
         if products and is_pointwise(shape[2:], w.shape, self.stride, self.padding, self.groups):
             return on_cpu("pointwise convolution", pointwise_input, general, grad, w)
+        if products and self.groups == 1 and outgrows(w.shape[2:], grad.shape[2:]):
+            return on_cpu(
+                "convolution of few places", lambda g, w: general(g, w, self.by_columns), general, grad, w
+            )
         if self.has_planes(shape, w.shape):
             return on_cpu(
                 "convolution of volumes", lambda g, w: general(g, w, self.by_planes), general, grad, w
@@ -370,10 +393,9 @@ class Convolution:
             if is_pointwise(x.shape[2:], weight.shape, self.stride, self.padding, self.groups):
                 way = "pointwise convolution", pointwise
             elif has_few_inputs(x.shape[1], kernel, self.groups):
-                way = (
-                    "convolution of few channels",
-                    lambda x, w: by_columns(x, w, self.stride, self.padding, self.dilation),
-                )
+                way = "convolution of few channels", self.by_columns
+            elif self.has_few_places(x.shape, weight.shape):
+                way = "convolution of few places", self.by_columns
             elif has_phases(x.shape[2:], weight.shape, self.stride, self.dilation, self.groups):
                 way = "strided convolution", lambda x, w: by_phases(x, w, self.stride, self.padding)
         if way is None and self.has_planes(x.shape, weight.shape):
@@ -383,6 +405,8 @@ class Convolution:
     def pull_weight(self, grad: Any, x: Any, shape: Any) -> Any:
         """The gradient of the weight: the transpose of `run` in its second argument."""
         grad = grad.astype(x.dtype)
+        if self.transposed:
+            return jnp.conj(self.adjoint().pull_weight(x, grad, shape))
         if self.splits(x.shape, shape):
             return on_cpu(
                 "grouped convolution",
@@ -398,7 +422,7 @@ class Convolution:
         def by_planes(grad: Any, x: Any) -> Any:
             return self.transpose_weight(grad, x, shape, self.by_planes)
 
-        if x.dtype.itemsize <= 2 or x.ndim != self.n + 2 or self.transposed or not x.size:
+        if x.dtype.itemsize <= 2 or x.ndim != self.n + 2 or not x.size:
             if self.has_planes(x.shape, shape):
                 return on_cpu("convolution of volumes", by_planes, general, grad, x)
             return general(grad, x)
@@ -427,9 +451,27 @@ class Convolution:
                 grad,
                 x,
             )
+        name = way = None
+        if self.groups == 1 and is_row(grad.shape[2:]):
+            name, way = "convolution of a row", row_weight
+        elif self.has_few_places(x.shape, shape):
+            name, way = "convolution of few places", unfolded_weight
+        if name is not None and way is not None:
+            where = shape, self.stride, self.padding, self.dilation
+            return on_cpu(name, lambda g, x: way(g, jnp.conj(x), *where), general, grad, x)
         if self.has_planes(x.shape, shape):
             return on_cpu("convolution of volumes", by_planes, general, grad, x)
         return general(grad, x)
+
+    def adjoint(self) -> Convolution:
+        """Of a transposed convolution, the one that it is the transpose of: from its results to its input."""
+        one = copy.copy(self)
+        one.transposed, one.output_padding = False, (0,) * self.n
+        # What only the output's padding reaches meets no weight.
+        one.padding = [
+            (low, high - more) for (low, high), more in zip(self.padding, self.output_padding, strict=True)
+        ]
+        return one
 
     def transpose_weight(self, grad: Any, x: Any, shape: Any, run: Any = None) -> Any:
         run = run or self.run

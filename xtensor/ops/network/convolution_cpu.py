@@ -23,12 +23,17 @@ __all__ = [
     "columns_weight",
     "depthwise_weight",
     "has_few_inputs",
+    "has_few_places",
     "has_phases",
     "is_pointwise",
+    "is_row",
+    "outgrows",
     "pointwise",
     "pointwise_input",
     "pointwise_weight",
+    "row_weight",
     "shifted",
+    "unfolded_weight",
 ]
 
 PLACES = 64
@@ -99,6 +104,28 @@ def shifted(x: Any, kernel: Sequence[int], stride: Any, padding: Any, dilation: 
         yield lax.slice(x, (0, 0, *start), (batch, channels, *limit), (1, 1, *stride))
 
 
+def has_few_places(
+    batch: int, sizes: Sequence[int], out: Sequence[int], weight: Sequence[int], groups: int
+) -> bool:
+    """Whether unfolding an input of so many places pays: kernels that are larger than it, or more channels than places.
+
+    Eigen convolves no kernel that is larger than what it meets, padding aside; XLA then takes a hundred times as long.
+    """
+    if groups != 1 or any(map(is_open, (batch, *sizes, *out))):
+        return False
+    return outgrows(weight[2:], sizes) or batch * math.prod(out) <= weight[0]
+
+
+def outgrows(kernel: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether a kernel is larger than what it meets."""
+    return not any(map(is_open, sizes)) and any(k > s for k, s in zip(kernel, sizes, strict=True))
+
+
+def is_row(sizes: Sequence[int]) -> bool:
+    """Whether what is convolved lies along one dimension."""
+    return not any(map(is_open, sizes)) and sum(s > 1 for s in sizes) <= 1
+
+
 def by_columns(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """A convolution as one product of the weight with the unfolded input, whose samples lie side by side."""
     parts = list(shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation))
@@ -142,6 +169,21 @@ def by_phases(x: Any, weight: Any, stride: Any, padding: Any) -> Any:
     return lax.conv_general_dilated(
         phases(x, 0), phases(weight, 1), (1,) * n, [(0, 0)] * n, precision=convolution_precision()
     )
+
+
+def unfolded_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
+    """The gradient of the weight of `by_columns`: one product for all samples."""
+    parts = list(shifted(jnp.swapaxes(x, 0, 1), shape[2:], stride, padding, dilation))
+    columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
+    columns = columns.reshape((x.shape[1] * len(parts), -1))
+    rows = jnp.swapaxes(grad, 0, 1).reshape((grad.shape[1], -1))
+    return jnp.matmul(rows, columns.T, precision=convolution_precision()).reshape(shape)
+
+
+def row_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
+    """The gradient of the weight of a convolution along one dimension: by samples, where their products are less than the columns."""
+    way = columns_weight if shape[0] <= math.prod(grad.shape[2:]) else unfolded_weight
+    return way(grad, x, shape, stride, padding, dilation)
 
 
 def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -94,6 +95,7 @@ def check_subtraction(input: Array, other: Operand) -> None:
 
 @pointwise(
     deprecated=(("input", "alpha", "other"),),
+    exact=lambda a, b, alpha: a + alpha * b,
     derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: by_alpha(grad, alpha)),
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -114,6 +116,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 @pointwise(
     aliases=("subtract",),
     deprecated=(("input", "alpha", "other"),),
+    exact=lambda a, b, alpha: a - alpha * b,
     derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: -by_alpha(grad, alpha)),
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -146,7 +149,7 @@ def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     return b - scaled(a, alpha)
 
 
-@pointwise(out="exact", aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
+@pointwise(out="exact", exact=operator.neg, aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
 def neg(input: Array) -> Array:
     """Minus every element; RuntimeError for bool.
 
@@ -185,6 +188,7 @@ def positive(input: Tensor) -> Tensor:
     derivatives=dict(
         input=lambda grad, other: grad * jnp.conj(other), other=lambda grad, input: grad * jnp.conj(input)
     ),
+    exact=operator.mul,
     several=False,
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -286,6 +290,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 
 @pointwise(
     aliases=(),
+    exact=operator.floordiv,
     refuses=refuse_zero_divisors,
     node="NotImplemented",
     derivatives=dict(input=not_implemented("floor_divide"), other=not_implemented("floor_divide")),
@@ -308,6 +313,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 
 @pointwise(
+    exact=operator.mod,
     refuses=refuse_zero_divisors,
     derivatives=dict(
         input=lambda grad: grad,

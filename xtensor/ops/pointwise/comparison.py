@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax.numpy as jnp
@@ -68,7 +69,7 @@ def ordered(name: str, input: Any, other: Any) -> list[Any]:
     return [a, b]
 
 
-@pointwise(boolean=True, derivatives=CONSTANT)
+@pointwise(boolean=True, exact=operator.eq, derivatives=CONSTANT)
 def eq(input: Array, other: Operand) -> Array:
     """Where the elements are equal (NaN equals nothing).
 
@@ -81,7 +82,7 @@ def eq(input: Array, other: Operand) -> Array:
     return a == b
 
 
-@pointwise(aliases=("not_equal",), boolean=True, derivatives=CONSTANT)
+@pointwise(aliases=("not_equal",), boolean=True, exact=operator.ne, derivatives=CONSTANT)
 def ne(input: Array, other: Operand) -> Array:
     """Where the elements differ.
 
@@ -94,7 +95,7 @@ def ne(input: Array, other: Operand) -> Array:
     return a != b
 
 
-@pointwise(aliases=("less",), boolean=True, derivatives=CONSTANT)
+@pointwise(aliases=("less",), boolean=True, exact=operator.lt, derivatives=CONSTANT)
 def lt(input: Array, other: Operand) -> Array:
     """Where `input < other`.
 
@@ -109,7 +110,7 @@ def lt(input: Array, other: Operand) -> Array:
     return a < b
 
 
-@pointwise(aliases=("less_equal",), boolean=True, derivatives=CONSTANT)
+@pointwise(aliases=("less_equal",), boolean=True, exact=operator.le, derivatives=CONSTANT)
 def le(input: Array, other: Operand) -> Array:
     """Where `input <= other`.
 
@@ -124,7 +125,7 @@ def le(input: Array, other: Operand) -> Array:
     return a <= b
 
 
-@pointwise(aliases=("greater",), boolean=True, derivatives=CONSTANT)
+@pointwise(aliases=("greater",), boolean=True, exact=operator.gt, derivatives=CONSTANT)
 def gt(input: Array, other: Operand) -> Array:
     """Where `input > other`.
 
@@ -139,7 +140,7 @@ def gt(input: Array, other: Operand) -> Array:
     return a > b
 
 
-@pointwise(aliases=("greater_equal",), boolean=True, derivatives=CONSTANT)
+@pointwise(aliases=("greater_equal",), boolean=True, exact=operator.ge, derivatives=CONSTANT)
 def ge(input: Array, other: Operand) -> Array:
     """Where `input >= other`.
 
@@ -308,7 +309,7 @@ def isreal(input: Array) -> Array:
 # ---- logic ---------------------------------------------------------------------------------------------------------
 
 
-@pointwise(derivatives=None)
+@pointwise(exact=lambda a, b: bool(a and b), derivatives=None)
 def logical_and(input: Array, other: Array) -> Array:
     """Where both elements are nonzero.
 
@@ -320,7 +321,7 @@ def logical_and(input: Array, other: Array) -> Array:
     return (input != 0) & (other != 0)
 
 
-@pointwise(derivatives=None)
+@pointwise(exact=lambda a, b: bool(a or b), derivatives=None)
 def logical_or(input: Array, other: Array) -> Array:
     """Where an element of either is nonzero.
 
@@ -341,7 +342,7 @@ def logical_xor(input: Array, other: Array) -> Array:
     return (input != 0) ^ (other != 0)
 
 
-@pointwise(derivatives=None)
+@pointwise(exact=operator.not_, derivatives=None)
 def logical_not(input: Array) -> Array:
     """Where an element is zero.
 
@@ -365,7 +366,7 @@ def bits(name: str, input: Any, other: Any, *, logical: bool = True) -> list[Any
     return jnp.broadcast_arrays(a, b)
 
 
-@pointwise(derivatives=None)
+@pointwise(exact=operator.and_, derivatives=None)
 def bitwise_and(input: Operand, other: Operand) -> Array:
     """The bits set in both; logical for bools.
 
@@ -375,7 +376,7 @@ def bitwise_and(input: Operand, other: Operand) -> Array:
     return a & b
 
 
-@pointwise(derivatives=None)
+@pointwise(exact=operator.or_, derivatives=None)
 def bitwise_or(input: Operand, other: Operand) -> Array:
     """The bits set in either; logical for bools.
 
@@ -385,7 +386,7 @@ def bitwise_or(input: Operand, other: Operand) -> Array:
     return a | b
 
 
-@pointwise(derivatives=None)
+@pointwise(exact=operator.xor, derivatives=None)
 def bitwise_xor(input: Operand, other: Operand) -> Array:
     """The bits set in exactly one; logical for bools.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import checks
 from ...engine import modes
+from ...host_integers import HostInteger, held
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
 from ...tensor import ARRAY, Tensor, View, host_array, on_host
@@ -28,7 +29,10 @@ def item(self: Tensor) -> Any:
     >>> xtensor.tensor([2.5]).item()
     2.5
     """
-    view, array = self._xt_view, self._xt_storage.array
+    view, raw = self._xt_view, self._xt_storage.raw
+    if type(raw) is HostInteger and held(self):
+        return raw.value
+    array = self._xt_storage.array
     if type(array) is ARRAY and type(view) is View and not view.sizes and on_host(view, array):
         return np.asarray(array).item(view.offset)
     if self.numel() != 1:
@@ -73,6 +77,9 @@ def tolist(self: Tensor) -> Any:
 
 
 def truth(self: Tensor) -> bool:
+    raw = self._xt_storage.raw
+    if type(raw) is HostInteger and held(self):
+        return bool(raw.value)
     count = self.numel()
     if count != 1:
         few = "no values" if count == 0 else "more than one value"
@@ -123,6 +130,17 @@ def real_number(self: Tensor) -> Any:
 
 
 def index(self: Tensor) -> int:
+    view, raw = self._xt_view, self._xt_storage.raw
+    if type(raw) is HostInteger and held(self):
+        return int(raw.value)
+    if (
+        type(raw) is ARRAY
+        and type(view) is View
+        and not view.sizes
+        and raw.dtype.kind in "iu"
+        and on_host(view, raw)
+    ):
+        return np.asarray(raw).item(view.offset)
     dtype = self.dtype
     if self.numel() != 1 or dtype.is_floating_point or dtype.is_complex:
         raise TypeError("only integer tensors of a single element can be converted to an index")
