@@ -19,7 +19,7 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..host_integers import exactly
+from ..host_numbers import exactly
 from ..storage import UNREAD, LazyStorage, MetaArray
 from ..tensor import (
     ARRAY,

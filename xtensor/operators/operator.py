@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from .. import checks, dtypes
 from ..geometry import broadcast_shapes
-from ..host_integers import Exact
+from ..host_numbers import Exact
 from ..lowering import transpose
 from ..xla import segments
 from ..xla.cache import BoundedCache, clear_all, settings_read

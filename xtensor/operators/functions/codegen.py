@@ -20,7 +20,7 @@ from ... import devices
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
-from ...host_integers import exactly
+from ...host_numbers import exactly
 from ...storage import SOLE, LazyStorage, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS

@@ -16,6 +16,7 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry
 from ...copied_storage import watch
 from ...engine import modes
+from ...host_numbers import made_of
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import (
@@ -117,6 +118,10 @@ def from_number(value: Any, dtype: dtypes.dtype | None, place: devices.device) -
     if dtype is None:
         dtype = dtypes.scalar_dtype(value)
     check_stored(value, dtype)
+    if modes.state.mode <= modes.NO_GRAD and not modes.state.transforms:
+        made = made_of(value, dtype.numpy, place)
+        if made is not None:
+            return made
     if dtype.is_floating_point or dtype.is_complex:
         return filled((), dtype, place, host_cast(np.array(value), dtype)[()])
     return filled((), dtype, place, number_array(value, dtype, dtype.name))

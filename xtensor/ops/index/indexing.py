@@ -16,7 +16,7 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
-from ...host_integers import HostInteger
+from ...host_numbers import HostNumber
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
@@ -324,7 +324,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         if kind is Tensor and (index.dtype is dtypes.int64 or index.dtype is dtypes.int32):
             shape = sizes_of(index)
             storage = index._xt_storage
-            known = type(storage.raw) is HostInteger or type(storage.array) is ARRAY
+            known = type(storage.raw) is HostNumber or type(storage.array) is ARRAY
             if not shape and known and sizes_of(self):
                 return select_first(self, index.item())
             if shape and (sizes := sizes_of(self)) and sizes[0] and 0 not in shape:

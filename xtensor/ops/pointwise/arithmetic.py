@@ -11,6 +11,7 @@ from jax import lax
 
 from ... import dtypes
 from ...checks import not_implemented_for
+from ...host_numbers import Exact
 from ...operators.attach import attach_methods
 from ...operators.declare import pointwise
 from ...operators.promotion import (
@@ -95,7 +96,7 @@ def check_subtraction(input: Array, other: Operand) -> None:
 
 @pointwise(
     deprecated=(("input", "alpha", "other"),),
-    exact=lambda a, b, alpha: a + alpha * b,
+    exact=Exact(lambda a, b, alpha: a + alpha * b, floats=True),
     derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: by_alpha(grad, alpha)),
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -116,7 +117,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 @pointwise(
     aliases=("subtract",),
     deprecated=(("input", "alpha", "other"),),
-    exact=lambda a, b, alpha: a - alpha * b,
+    exact=Exact(lambda a, b, alpha: a - alpha * b, floats=True),
     derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: -by_alpha(grad, alpha)),
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
@@ -149,7 +150,12 @@ def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     return b - scaled(a, alpha)
 
 
-@pointwise(out="exact", exact=operator.neg, aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
+@pointwise(
+    out="exact",
+    exact=Exact(operator.neg, floats=True),
+    aliases=("negative",),
+    derivatives=dict(input=lambda grad: -grad),
+)
 def neg(input: Array) -> Array:
     """Minus every element; RuntimeError for bool.
 
@@ -188,7 +194,7 @@ def positive(input: Tensor) -> Tensor:
     derivatives=dict(
         input=lambda grad, other: grad * jnp.conj(other), other=lambda grad, input: grad * jnp.conj(input)
     ),
-    exact=operator.mul,
+    exact=Exact(operator.mul, floats=True),
     several=False,
 )
 def mul(input: Operand, other: Operand) -> Array:
@@ -290,7 +296,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 
 @pointwise(
     aliases=(),
-    exact=operator.floordiv,
+    exact=Exact(operator.floordiv),
     refuses=refuse_zero_divisors,
     node="NotImplemented",
     derivatives=dict(input=not_implemented("floor_divide"), other=not_implemented("floor_divide")),
@@ -313,7 +319,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 
 @pointwise(
-    exact=operator.mod,
+    exact=Exact(operator.mod),
     refuses=refuse_zero_divisors,
     derivatives=dict(
         input=lambda grad: grad,

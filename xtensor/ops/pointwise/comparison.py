@@ -11,6 +11,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...checks import not_implemented_for
 from ...dtypes import dtype_of
+from ...host_numbers import Exact
 from ...operators.attach import attach_methods
 from ...operators.declare import general, pointwise
 from ...operators.promotion import is_bool, is_complex, is_float, needs_tensor, promote
@@ -69,7 +70,7 @@ def ordered(name: str, input: Any, other: Any) -> list[Any]:
     return [a, b]
 
 
-@pointwise(boolean=True, exact=operator.eq, derivatives=CONSTANT)
+@pointwise(boolean=True, exact=Exact(operator.eq, floats=True), derivatives=CONSTANT)
 def eq(input: Array, other: Operand) -> Array:
     """Where the elements are equal (NaN equals nothing).
 
@@ -82,7 +83,7 @@ def eq(input: Array, other: Operand) -> Array:
     return a == b
 
 
-@pointwise(aliases=("not_equal",), boolean=True, exact=operator.ne, derivatives=CONSTANT)
+@pointwise(aliases=("not_equal",), boolean=True, exact=Exact(operator.ne, floats=True), derivatives=CONSTANT)
 def ne(input: Array, other: Operand) -> Array:
     """Where the elements differ.
 
@@ -95,7 +96,7 @@ def ne(input: Array, other: Operand) -> Array:
     return a != b
 
 
-@pointwise(aliases=("less",), boolean=True, exact=operator.lt, derivatives=CONSTANT)
+@pointwise(aliases=("less",), boolean=True, exact=Exact(operator.lt, floats=True), derivatives=CONSTANT)
 def lt(input: Array, other: Operand) -> Array:
     """Where `input < other`.
 
@@ -110,7 +111,7 @@ def lt(input: Array, other: Operand) -> Array:
     return a < b
 
 
-@pointwise(aliases=("less_equal",), boolean=True, exact=operator.le, derivatives=CONSTANT)
+@pointwise(aliases=("less_equal",), boolean=True, exact=Exact(operator.le, floats=True), derivatives=CONSTANT)
 def le(input: Array, other: Operand) -> Array:
     """Where `input <= other`.
 
@@ -125,7 +126,7 @@ def le(input: Array, other: Operand) -> Array:
     return a <= b
 
 
-@pointwise(aliases=("greater",), boolean=True, exact=operator.gt, derivatives=CONSTANT)
+@pointwise(aliases=("greater",), boolean=True, exact=Exact(operator.gt, floats=True), derivatives=CONSTANT)
 def gt(input: Array, other: Operand) -> Array:
     """Where `input > other`.
 
@@ -140,7 +141,9 @@ def gt(input: Array, other: Operand) -> Array:
     return a > b
 
 
-@pointwise(aliases=("greater_equal",), boolean=True, exact=operator.ge, derivatives=CONSTANT)
+@pointwise(
+    aliases=("greater_equal",), boolean=True, exact=Exact(operator.ge, floats=True), derivatives=CONSTANT
+)
 def ge(input: Array, other: Operand) -> Array:
     """Where `input >= other`.
 
@@ -309,7 +312,7 @@ def isreal(input: Array) -> Array:
 # ---- logic ---------------------------------------------------------------------------------------------------------
 
 
-@pointwise(exact=lambda a, b: bool(a and b), derivatives=None)
+@pointwise(exact=Exact(lambda a, b: bool(a and b)), derivatives=None)
 def logical_and(input: Array, other: Array) -> Array:
     """Where both elements are nonzero.
 
@@ -321,7 +324,7 @@ def logical_and(input: Array, other: Array) -> Array:
     return (input != 0) & (other != 0)
 
 
-@pointwise(exact=lambda a, b: bool(a or b), derivatives=None)
+@pointwise(exact=Exact(lambda a, b: bool(a or b)), derivatives=None)
 def logical_or(input: Array, other: Array) -> Array:
     """Where an element of either is nonzero.
 
@@ -342,7 +345,7 @@ def logical_xor(input: Array, other: Array) -> Array:
     return (input != 0) ^ (other != 0)
 
 
-@pointwise(exact=operator.not_, derivatives=None)
+@pointwise(exact=Exact(operator.not_), derivatives=None)
 def logical_not(input: Array) -> Array:
     """Where an element is zero.
 
@@ -366,7 +369,7 @@ def bits(name: str, input: Any, other: Any, *, logical: bool = True) -> list[Any
     return jnp.broadcast_arrays(a, b)
 
 
-@pointwise(exact=operator.and_, derivatives=None)
+@pointwise(exact=Exact(operator.and_), derivatives=None)
 def bitwise_and(input: Operand, other: Operand) -> Array:
     """The bits set in both; logical for bools.
 
@@ -376,7 +379,7 @@ def bitwise_and(input: Operand, other: Operand) -> Array:
     return a & b
 
 
-@pointwise(exact=operator.or_, derivatives=None)
+@pointwise(exact=Exact(operator.or_), derivatives=None)
 def bitwise_or(input: Operand, other: Operand) -> Array:
     """The bits set in either; logical for bools.
 
@@ -386,7 +389,7 @@ def bitwise_or(input: Operand, other: Operand) -> Array:
     return a | b
 
 
-@pointwise(exact=operator.xor, derivatives=None)
+@pointwise(exact=Exact(operator.xor), derivatives=None)
 def bitwise_xor(input: Operand, other: Operand) -> Array:
     """The bits set in exactly one; logical for bools.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import checks
 from ...engine import modes
-from ...host_integers import HostInteger, held
+from ...host_numbers import HostNumber, held
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
 from ...tensor import ARRAY, Tensor, View, host_array, on_host
@@ -30,7 +30,7 @@ def item(self: Tensor) -> Any:
     2.5
     """
     view, raw = self._xt_view, self._xt_storage.raw
-    if type(raw) is HostInteger and held(self):
+    if type(raw) is HostNumber and held(self):
         return raw.value
     array = self._xt_storage.array
     if type(array) is ARRAY and type(view) is View and not view.sizes and on_host(view, array):
@@ -78,7 +78,7 @@ def tolist(self: Tensor) -> Any:
 
 def truth(self: Tensor) -> bool:
     raw = self._xt_storage.raw
-    if type(raw) is HostInteger and held(self):
+    if type(raw) is HostNumber and held(self):
         return bool(raw.value)
     count = self.numel()
     if count != 1:
@@ -131,7 +131,7 @@ def real_number(self: Tensor) -> Any:
 
 def index(self: Tensor) -> int:
     view, raw = self._xt_view, self._xt_storage.raw
-    if type(raw) is HostInteger and held(self):
+    if type(raw) is HostNumber and held(self) and raw.dtype.kind != "f":
         return int(raw.value)
     if (
         type(raw) is ARRAY

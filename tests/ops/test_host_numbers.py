@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xtensor
-from xtensor.host_integers import HostInteger
+from xtensor.host_numbers import HostNumber
 from xtensor.xla import segments
 from xtensor.xla.compiles import unwatch, watch
 
@@ -40,7 +40,7 @@ OTHERS = [3, -3, 0, 127, True, False]
 
 
 def held(tensor: Any) -> bool:
-    return type(tensor._xt_storage.raw) is HostInteger
+    return type(tensor._xt_storage.raw) is HostNumber
 
 
 def given(lib: Any, name: str) -> Any:
@@ -171,3 +171,116 @@ def test_a_value_that_is_written_between() -> None:
     assert (i + 1).item() == 42 and (i == 41).item() is True
     i.fill_(0)
     assert x.tolist() == [2, 0, 4] and (i + 1).item() == 1
+
+
+FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    0.1,
+    1e-3,
+    3e38,
+    -3e38,
+    1.7e308,
+    1e-38,
+    1e-40,
+    1e-310,
+    5e-324,
+    np.inf,
+    -np.inf,
+    np.nan,
+    2.0**24 + 1,
+    1 / 3,
+]
+REALS = ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge")
+
+
+def bits(tensor: Any) -> Any:
+    return str(tensor.dtype), tensor.numpy().reshape(-1).tobytes()
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_floats_have_the_bits_of_programs(rng: Any, name: str) -> None:
+    with np.errstate(all="ignore"):
+        given = np.array([*FLOATS, *(rng.standard_normal(30) * 10.0 ** rng.integers(-30, 30, 30))]).astype(
+            name
+        )
+    x = xtensor.from_numpy(given)
+    answered = 0
+    with segments.paused():
+        for called in REALS:
+            f = TWO[called]
+            for i in range(len(given)):
+                for j in (*range(5), 17, *rng.integers(0, len(given), 4).tolist()):
+                    made = f(x[i], x[j])
+                    answered += held(made)
+                    assert made.item() != made.item() or bits(made) == bits(f(x[i : i + 1], x[j : j + 1])), (
+                        called,
+                        i,
+                        j,
+                    )
+                for number in (2, -3, 2**24 + 1, 0.1, 1e-3, 1e300, 1e-42, float("nan")):
+                    made = f(x[i], number)
+                    answered += held(made)
+                    assert made.item() != made.item() or bits(made) == bits(f(x[i : i + 1], number)), (
+                        called,
+                        i,
+                        number,
+                    )
+        for i in range(len(given)):
+            assert bits(-x[i]) == bits(-x[i : i + 1]) or given[i] != given[i]
+    assert answered > 1000
+
+
+def test_floats_that_gradients_follow_are_the_programs() -> None:
+    w = xtensor.tensor([1.5, 2.5], requires_grad=True)
+    made = w[0] * 3.0 + w[1]
+    assert made.requires_grad and not held(made)
+    made.backward()
+    assert w.grad is not None and w.grad.tolist() == [3.0, 1.0]
+    x = xtensor.tensor([1.5, 2.5])
+    assert held(x[0] * 3.0) and held(x[0] > x[1]) and not held(xtensor.add(x[0], x[1], alpha=2))
+    assert not held(xtensor.add(x[0], x[1], alpha=0.5)) and not held(x[0] / x[1])
+    assert (x[0] * 3.0).requires_grad_().requires_grad and (x[0] < 2.0).item() is True
+    with pytest.raises(TypeError, match="only integer tensors"):
+        operator.index(x[0] + 1.0)
+
+
+def test_new_tensors_of_numbers() -> None:
+    for value, dtype in (
+        (3, None),
+        (2.5, None),
+        (True, None),
+        (7, xtensor.uint8),
+        (0.1, xtensor.float64),
+        (4, xtensor.float32),
+    ):
+        made = xtensor.tensor(value, dtype=dtype)
+        assert (
+            held(made) and made.item() == pytest.approx(value) and made.is_contiguous() and made.shape == ()
+        )
+        assert (
+            made.clone().dtype is made.dtype
+            and made.numpy() == pytest.approx(value)
+            and made._xt_view is None
+        )
+    w = xtensor.tensor(0.5, requires_grad=True)
+    (w * w).backward()
+    assert w.grad is not None and w.grad.item() == 1.0
+    p = xtensor.nn.Parameter(xtensor.tensor(2.0))
+    optimizer = xtensor.optim.SGD([p], 0.5)
+    (p * 3.0).backward()
+    optimizer.step()
+    assert p.item() == 0.5
+    count = xtensor.tensor(0)
+    for _ in range(3):
+        count += 1
+    assert count.item() == 3
+    with pytest.raises(RuntimeError, match="without overflow"):
+        xtensor.tensor(300, dtype=xtensor.int8)
+    assert not held(xtensor.tensor(float("nan"))) and xtensor.tensor(float("inf")).item() == float("inf")
+    assert xtensor.vmap(lambda v: v + xtensor.tensor(1.0))(xtensor.zeros(3)).tolist() == [1.0, 1.0, 1.0]
+    with xtensor.inference_mode():
+        assert xtensor.tensor(1.0).is_inference()
+    assert xtensor.tensor(1.0, device="meta").is_meta

@@ -1,0 +1,233 @@
+"""Numbers of no dimensions on the CPU: computed by Python where their values are there already.
+
+Loops are made of them (`for i in ix: data[i : i + n]`, `if row[0] > best`), and a program costs ten times the addition. Integers are
+exact, and sums, differences, products and comparisons of two floats are rounded once, so nobody can tell who computed: the result has
+the program's value, dtype, device and geometry, and its array is made when one is asked for. Nothing waits for a value here: where it
+is not there yet, or arrays are traced, or gradients are followed, the program runs. So it does for floats that are not normal, which
+XLA's programs take for zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import capture, devices, dtypes
+from .storage import LazyStorage, births
+from .tensor import ARRAY, Tensor, asks_grad, make_view
+from .xla.cache import BoundedCache
+from .xla.levels import tracing
+from .xla.spans import put
+from .xla.x64 import call
+
+__all__ = ["Exact", "HostNumber", "exactly", "held", "made_of"]
+
+new = object.__new__
+FROM_NUMPY = dtypes.FROM_NUMPY
+BOOL, FLOAT = np.dtype(bool), np.dtype(np.float32)
+
+RANGES: dict[Any, tuple[int, int]] = {
+    BOOL: (0, 1),
+    **{np.dtype(t): (int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in ("i1", "i2", "i4", "i8", "u1")},
+}
+"""The integers that are answered here, with their least and greatest numbers; operators know fewer of the other unsigned ones."""
+
+NORMAL: dict[Any, tuple[float, float]] = {
+    np.dtype(t): (float(np.finfo(t).tiny), float(np.finfo(t).max)) for t in ("f4", "f8")
+}
+"""The floats, with the least and the greatest magnitude of their normal numbers."""
+
+
+class Exact(NamedTuple):
+    """What an operator gives of Python's numbers: an int is brought into the dtype's range, a bool is a bool.
+
+    floats: whether of two floats as well, given that it rounds once, of double precision; rounding that to single precision changes
+    no sum, difference or product (S. Figueroa, When is double rounding innocuous?, 1995).
+    """
+
+    of: Callable[..., Any]
+    floats: bool = False
+
+
+class Arrays(BoundedCache[tuple[Any, int], Any]):
+    """Arrays of integers that came before, on the first CPU: immutable, so that storages share them."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: tuple[Any, int]) -> Any:
+        array = self[key] = placed(key[1], key[0])
+        return array
+
+
+ARRAYS = Arrays(4096)
+HOME = devices.device("cpu")
+_homes: list[Any] = []
+"""How arrays lie there, once one does."""
+
+
+def placed(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An array of one number on the first CPU."""
+    if not _homes:
+        _homes.append(devices.sharding_of(HOME))
+    return call(put, np.array(value, dtype), _homes[0], True)
+
+
+class HostNumber:
+    """What a LazyStorage holds whose array is one known number."""
+
+    __slots__ = ("device", "dtype", "value")
+    shape = ()
+
+    def __init__(self, value: Any, dtype: np.dtype[Any], device: devices.device) -> None:
+        self.value, self.dtype, self.device = value, dtype, device
+
+    def read(self) -> tuple[Any, bool]:
+        """The array on its device, and whether others may hold it."""
+        if self.device is not HOME:
+            return devices.put(np.array(self.value, self.dtype), self.device, copy=False), False
+        if self.dtype in RANGES:
+            return ARRAYS[self.dtype, self.value], True
+        return placed(self.value, self.dtype), False
+
+    def on(self, device: devices.device) -> HostNumber:
+        """The same number for another device."""
+        return HostNumber(self.value, self.dtype, device)
+
+
+def number(value: Any, dtype: np.dtype[Any], whole: bool = False) -> Tensor:
+    """A tensor of no dimensions on the CPU that holds a number of a dtype.
+
+    whole: whether it is to be a tensor that covers its storage, which programs take as it is; one with a view is asked for its number.
+    """
+    storage = new(LazyStorage)
+    held = storage.raw = new(HostNumber)
+    held.value, held.dtype, held.device = value, dtype, HOME
+    storage.version = storage.address = 0
+    storage.writes = births.now
+    storage.shared = False
+    storage.cover = None
+    made = new(Tensor)
+    made._xt_storage = storage
+    made._xt_view = None if whole else make_view(storage, storage, FROM_NUMPY[dtype], (), (), 0)
+    made._xt_edge = made._xt_meta = None
+    return made
+
+
+def made_of(value: Any, dtype: np.dtype[Any], place: devices.device) -> Tensor | None:
+    """A new tensor of a Python number; None where an array is to be made of it at once."""
+    if place is not HOME or capture.watchers or tracing.recorder is not None:
+        return None
+    if dtype in NORMAL:
+        value = float(value)
+        least, most = NORMAL[dtype]
+        if value and not least <= abs(value) <= most:
+            return None
+        return number(single(value) if dtype == FLOAT else value, dtype, True)
+    if dtype not in RANGES or (type(value) is bool) is not (dtype == BOOL):
+        return None
+    least, most = RANGES[dtype]
+    return number(value, dtype, True) if least <= value <= most else None
+
+
+def single(value: float) -> float:
+    """A normal number rounded to single precision."""
+    return float(np.float32(value))
+
+
+def held(tensor: Tensor) -> bool:
+    """Whether a tensor shows the number that its storage holds, where it holds one."""
+    view, raw = tensor._xt_view, tensor._xt_storage.raw
+    return type(raw) is HostNumber and (view is None or (not view.sizes and view.dtype.numpy == raw.dtype))
+
+
+def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
+    """The result of an operator's call, given its `exact` function and one value per parameter; None where its program is to run.
+
+    Tensors must be of one dtype, which a Python number takes where it fits: an int any but bool, a float a float's, a bool bool.
+    """
+    dtype: Any = None
+    plain = True
+    numbers: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind is Tensor:
+            view, raw = value._xt_view, value._xt_storage.raw
+            if type(raw) is HostNumber:
+                if raw.device is not HOME or not held(value):
+                    return None
+                own, found = raw.dtype, raw.value
+            elif type(raw) is not ARRAY or (raw.shape if view is None else view.sizes):
+                return None
+            else:
+                own = raw.dtype
+                if own not in RANGES and (own not in NORMAL or not exact.floats):
+                    return None
+                if view is not None and (view.dtype.numpy != own or view.neg):
+                    return None
+                if devices.of_array(raw) is not HOME or not raw.is_ready():
+                    return None
+                found = np.asarray(raw).item(0 if view is None else view.offset)
+            if dtype is None:
+                dtype = own
+            elif dtype != own:
+                return None
+            if own in NORMAL and asks_grad(value):
+                return None
+            numbers.append(found)
+        elif kind is int or kind is bool or kind is float:
+            plain = False
+            numbers.append(value)
+        else:
+            return None
+    if dtype is None or capture.watchers or tracing.recorder is not None:
+        return None
+    if dtype in NORMAL:
+        return of_floats(exact, values, numbers, dtype) if exact.floats else None
+    least, most = RANGES[dtype]
+    if not plain:
+        for value in values:
+            kind = type(value)
+            if kind is not Tensor:
+                if kind is float or not least <= value <= most or (kind is bool) is not (dtype == BOOL):
+                    return None
+    try:
+        result = exact.of(*numbers)
+    except ZeroDivisionError:
+        return None
+    if type(result) is bool:
+        return number(result, BOOL)
+    if dtype == BOOL:
+        return None
+    if not least <= result <= most:
+        result = (result - least) % (most - least + 1) + least
+    return number(result, dtype)
+
+
+def of_floats(
+    exact: Exact, values: tuple[Any, ...], numbers: list[Any], dtype: np.dtype[Any]
+) -> Tensor | None:
+    """`exactly` of floats and of Python's numbers beside them."""
+    least, most = NORMAL[dtype]
+    short = dtype == FLOAT
+    for at, value in enumerate(numbers):
+        if value and not least <= abs(value) <= most:
+            return None
+        if type(values[at]) is Tensor:
+            continue
+        if at > 1:  # `alpha`
+            if type(value) is not int or value != 1:
+                return None
+            continue
+        if type(value) is bool:
+            return None
+        numbers[at] = single(value) if short else float(value)
+        if type(value) is int and value != numbers[at]:
+            return None
+    result = exact.of(*numbers)
+    if type(result) is bool:
+        return number(result, BOOL)
+    if result and not least <= abs(result) <= most:
+        return None
+    return number(single(result) if short else result, dtype)
