@@ -284,3 +284,31 @@ def test_new_tensors_of_numbers() -> None:
     with xtensor.inference_mode():
         assert xtensor.tensor(1.0).is_inference()
     assert xtensor.tensor(1.0, device="meta").is_meta
+
+
+def test_writes_of_numbers_by_several_indices(torch: Any) -> None:
+    found = []
+    for lib in (torch, xtensor):
+        x, y = lib.zeros(3, 4), lib.arange(12.0).reshape(3, 4)
+        i = np.int64(2)
+        x[1, 2] = y[1, 3] + y[i, 0]
+        x[i, -1] = y[i, np.int32(1)] * 2
+        x[0, 0] = lib.tensor(7.0)
+        n = lib.zeros(3, 4, dtype=lib.int64)
+        n[i, 1] += 5
+        n[0, 0] = lib.arange(4)[3] + 1
+        n[0, 1] = lib.tensor(2.75)  # of another dtype
+        rows = [x.tolist(), n.tolist(), x._version, n._version]
+        for wrong in ((3, 0), (0, np.int64(4))):
+            for call in (lambda: x[wrong], lambda: x.__setitem__(wrong, 1.0)):  # noqa: B023
+                with pytest.raises(IndexError) as error:
+                    call()
+                rows.append(str(error.value))
+        w = lib.zeros(2, 2, requires_grad=True)
+        v = w * 1
+        v[0, 1] = y[0, 1] + y[0, 2]
+        v[1, 1] = 4.0
+        v.sum().backward()
+        rows += [v.tolist(), w.grad.tolist()]
+        found.append(rows)
+    assert found[0] == found[1]

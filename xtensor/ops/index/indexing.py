@@ -16,7 +16,7 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
-from ...host_numbers import HostNumber
+from ...host_numbers import HostNumber, held
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
@@ -33,13 +33,24 @@ from ...operators.schema import Array, Arrays, Operand
 from ...operators.views import alias_of, geometry_of
 from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
-from ...tensor import ARRAY, Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
+from ...tensor import (
+    ARRAY,
+    Tensor,
+    array_of,
+    asks_grad,
+    edge_of,
+    plain_edge,
+    recipe_of,
+    sizes_of,
+    strides_of,
+    wrap,
+)
 from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from . import hostindex
 from .hostindex import Placed
 from .masks import check_number, masked_fill, masked_fill_
-from .subscript import ALIAS, COVERED, INT, is_mask, select_all, select_first, slice_first, subscript
+from .subscript import ALIAS, COVERED, INTS, is_mask, select_all, select_first, slice_first, subscript
 
 __all__ = ["index_put", "index_put_", "masked_select"]
 
@@ -319,8 +330,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return select_first(self, index)
         if kind is slice:
             return slice_first(self, index)
-        if kind is tuple and set(map(type, index)) == INT and len(index) <= len(sizes_of(self)):
-            return select_all(self, index)
+        if kind is tuple and INTS.issuperset(map(type, index)) and 0 < len(index) <= len(sizes_of(self)):
+            return select_all(self, tuple(map(int, index)))
         if kind is Tensor and (index.dtype is dtypes.int64 or index.dtype is dtypes.int32):
             shape = sizes_of(index)
             storage = index._xt_storage
@@ -368,6 +379,15 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             fill_view(view, value)
         else:
             assign(view, value)
+        return
+    plain = modes.state.mode <= 1 and not dispatching
+    if (
+        plain
+        and kind is tuple
+        and INTS.issuperset(map(type, index))
+        and 0 < len(index) <= len(sizes_of(self))
+    ):
+        assign(select_all(self, tuple(map(int, index))), value)
         return
     if kind is slice and not sizes_of(self):
         slice_first(self, index)
@@ -424,6 +444,11 @@ def assign(view: Tensor, value: Any) -> None:
         fill_view(view, value)
         return
     sizes = tuple(sizes_of(view))
+    raw = value._xt_storage.raw
+    if type(raw) is HostNumber and held(value) and value.dtype is view.dtype and not asks_grad(view):
+        check_writable(view)
+        fill_view(view, raw.value)
+        return
     if tuple(sizes_of(value)) == sizes:
         view.copy_(value)
         return

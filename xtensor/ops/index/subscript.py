@@ -23,7 +23,7 @@ from ...xla.symbolic import Inconclusive, at_most, is_open
 from ..create.ingest import host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
-__all__ = ["COVERED", "INT", "Pick", "is_mask", "select_all", "select_first", "subscript", "whole"]
+__all__ = ["COVERED", "INT", "INTS", "Pick", "is_mask", "select_all", "select_first", "subscript", "whole"]
 
 Pick = Tensor | np.ndarray[Any, Any] | None
 
@@ -33,6 +33,7 @@ COVERED: Any = object()
 SELECT, SLICE, UNSQUEEZE = select.operator, slice_view.operator, unsqueeze.operator
 MAX = 2**63 - 1
 INT = {int}
+INTS = frozenset((int, np.int64, np.int32))
 
 
 @view(name="alias", method=False)

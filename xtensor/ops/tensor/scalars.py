@@ -13,7 +13,7 @@ from ...engine import modes
 from ...host_numbers import HostNumber, held
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
-from ...tensor import ARRAY, Tensor, View, host_array, on_host
+from ...tensor import ARRAY, Tensor, View, asks_grad, host_array, on_host
 from ...xla.levels import batches_of
 
 __all__ = ["is_nonzero"]
@@ -33,6 +33,8 @@ def item(self: Tensor) -> Any:
     if type(raw) is HostNumber and held(self):
         return raw.value
     array = self._xt_storage.array
+    if view is None and type(array) is ARRAY and not array.shape:
+        return np.asarray(array).item()
     if type(array) is ARRAY and type(view) is View and not view.sizes and on_host(view, array):
         return np.asarray(array).item(view.offset)
     if self.numel() != 1:
@@ -109,9 +111,10 @@ def asked_by_plotting() -> bool:
 
 def single(self: Tensor) -> Any:
     """The one value, for Python's conversions."""
-    if self.numel() != 1:
+    view = self._xt_view
+    if (self._xt_storage.raw.shape if view is None else view.sizes) and self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if self.requires_grad and modes.is_grad_enabled() and not asked_by_plotting():
+    if asks_grad(self) and modes.is_grad_enabled() and not asked_by_plotting():
         checks.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
