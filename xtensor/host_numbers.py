@@ -139,7 +139,9 @@ def single(value: float) -> float:
 def held(tensor: Tensor) -> bool:
     """Whether a tensor shows the number that its storage holds, where it holds one."""
     view, raw = tensor._xt_view, tensor._xt_storage.raw
-    return type(raw) is HostNumber and (view is None or (not view.sizes and view.dtype.numpy == raw.dtype))
+    if type(raw) is not HostNumber:
+        return False
+    return view is None or not (view.sizes or view.neg or view.dtype.numpy != raw.dtype)
 
 
 def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:

@@ -130,6 +130,8 @@ def test_what_is_done_with_the_result() -> None:
     shared.fill_(9)
     assert again.item() == 4 and shared.item() == 9  # they may have shared one array
     assert (i + 1).data_ptr() != 0 and (i + 1).untyped_storage().nbytes() == 8
+    assert (i + 1)._neg_view().item() == -4 and int((i + 1)._neg_view()) == -4
+    assert (xtensor.tensor([1.5])[0] * 2.0)._neg_view().item() == -3.0
     out = xtensor.tensor(0)
     assert xtensor.add(i, 1, out=out) is out and out.item() == 4
 

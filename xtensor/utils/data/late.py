@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import devices, dtypes, geometry
+from ...host_numbers import HostNumber
 from ...ops.tensor.export import claimable
 from ...storage import LazyStorage, MetaArray, Storage
 from ...tensor import Tensor, make_view, new
@@ -49,6 +50,8 @@ class HostValues:
 def host_values(storage: Storage) -> np.ndarray[Any, Any]:
     """The values of a storage, without XLA where they have not been touched."""
     unread = storage.unread if isinstance(storage, LazyStorage) else None
+    if isinstance(unread, HostNumber):
+        return np.array(unread.value, unread.dtype)
     return unread.values if isinstance(unread, HostValues) else np.asarray(storage.array)
 
 
