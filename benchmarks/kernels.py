@@ -72,9 +72,11 @@ def batch_norm(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
     )
 
 
-def convolution(shape: tuple[int, ...], weight: tuple[int, ...], **options: int) -> Make:
+def convolution(
+    shape: tuple[int, ...], weight: tuple[int, ...], name: str = "conv2d", **options: int
+) -> Make:
     def make(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
-        f = lib.nn.functional.conv2d
+        f = getattr(lib.nn.functional, name)
         return lambda x, w: f(x, w, **options), [normal(random, *shape), normal(random, *weight)]
 
     return make
@@ -97,6 +99,9 @@ CASES: dict[str, Make] = {
     "conv 3x3": convolution((16, 32, 28, 28), (32, 32, 3, 3), padding=1),
     "conv 7x7 stride 2": convolution((8, 3, 64, 64), (32, 3, 7, 7), stride=2, padding=3),
     "conv depthwise": convolution((16, 64, 16, 16), (64, 1, 3, 3), padding=1, groups=64),
+    "conv of a row": convolution((32, 64, 128), (64, 64, 3), "conv1d", padding=1),
+    "conv of few places": convolution((16, 256, 4, 4), (256, 256, 3, 3), padding=1),
+    "conv transposed": convolution((16, 64, 16, 16), (64, 32, 4, 4), "conv_transpose2d", stride=2, padding=1),
     "max_pool": of_one(lambda lib, x: lib.nn.functional.max_pool2d(x, 2), 16, 32, 28, 28),
     "cumsum": of_one(lambda lib, x: lib.cumsum(x, 1), 1024, 256),
     "sort": of_one(lambda lib, x: lib.sort(x, 1)[0], 256, 256),
