@@ -7,6 +7,8 @@ from typing import Any
 
 from jax import lax
 
+from ..xla.symbolic import is_open
+
 __all__ = ["over_rows"]
 
 ROWS = 128
@@ -15,7 +17,7 @@ ROWS = 128
 
 def over_rows(a: Any, b: Any, product: Callable[[Any, Any], Any]) -> Any:
     """`product(a.T, b)`: XLA's CPU backend has a library's product for operands that lie as they are read, no other."""
-    if a.shape[0] < ROWS:
+    if is_open(a.shape[0]) or a.shape[0] < ROWS:
         return product(a.T, b)
     if a.shape[1] < b.shape[1]:
         return product(lax.optimization_barrier(a.T), b)
