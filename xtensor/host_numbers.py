@@ -20,6 +20,7 @@ from .tensor import ARRAY, Tensor, asks_grad, make_view
 from .xla.cache import BoundedCache
 from .xla.levels import tracing
 from .xla.spans import put
+from .xla.threads import others
 from .xla.x64 import call
 
 __all__ = ["Exact", "HostNumber", "exactly", "held", "made_of"]
@@ -168,7 +169,8 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                     return None
                 if view is not None and (view.dtype.numpy != own or view.neg):
                     return None
-                if devices.of_array(raw) is not HOME or not raw.is_ready():
+                # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
+                if others or raw.is_deleted() or devices.of_array(raw) is not HOME or not raw.is_ready():
                     return None
                 found = np.asarray(raw).item(0 if view is None else view.offset)
             if dtype is None:

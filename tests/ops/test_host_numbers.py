@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import xtensor
-from xtensor.host_numbers import HostNumber
+from xtensor.host_numbers import HostNumber, exactly
+from xtensor.operators.operator import REGISTRY
 from xtensor.xla import segments
 from xtensor.xla.compiles import unwatch, watch
 
@@ -161,6 +162,16 @@ def test_what_is_answered_by_programs() -> None:
     assert type(count.as_subclass(Kind)[0] + 1) is Kind
     with xtensor.inference_mode():
         assert (count[0] + 1).is_inference()
+
+
+def test_an_array_that_another_thread_took_away() -> None:
+    i = xtensor.tensor([1, 2, 3, 4])[2]
+    exact = REGISTRY["add"].exact
+    assert exact is not None
+    made = exactly(exact, (i, 1, 1))
+    assert made is not None and made.item() == 4
+    i._xt_storage.array.delete()
+    assert exactly(exact, (i, 1, 1)) is None  # the program is asked, which takes it again
 
 
 def test_a_value_that_is_written_between() -> None:

@@ -21,7 +21,7 @@ POSIX = pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes and owners a
 PROGRAM = """
 import xtensor
 from xtensor import compile_cache
-x, y = xtensor.tensor(3.0), xtensor.tensor(5.0)
+x, y = xtensor.tensor([3.0]), xtensor.tensor([5.0])
 print((x + y).item(), (x * y).item(), *compile_cache.stats().values())
 """
 
