@@ -103,8 +103,8 @@ def number(value: Any, dtype: np.dtype[Any], whole: bool = False) -> Tensor:
     whole: whether it is to be a tensor that covers its storage, which programs take as it is; one with a view is asked for its number.
     """
     storage = new(LazyStorage)
-    held = storage.raw = new(HostNumber)
-    held.value, held.dtype, held.device = value, dtype, HOME
+    raw = storage.raw = new(HostNumber)
+    raw.value, raw.dtype, raw.device = value, dtype, HOME
     storage.version = storage.address = 0
     storage.writes = births.now
     storage.shared = False

@@ -223,7 +223,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
             arrays.append(array)
     packed = len(offsets) >= PACKED and _of_one(arrays, offsets)
     if packed:
-        signature.append(_of_one)
+        signature.append("packed")
     mark = tuple(signature)
     try:
         found = op.known.get(mark)
