@@ -19,7 +19,7 @@ from .storage import LazyStorage, births
 from .tensor import ARRAY, Tensor, asks_grad, make_view
 from .xla.cache import BoundedCache
 from .xla.levels import tracing
-from .xla.spans import put
+from .xla.sizes.spans import put
 from .xla.threads import others
 from .xla.x64 import call
 

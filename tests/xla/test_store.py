@@ -284,7 +284,9 @@ def test_another_processor_s_programs_are_not_found(folder, monkeypatch):
 
 
 def test_programs_go_when_others_come(folder, monkeypatch):
-    monkeypatch.setattr(sizes._State, "enabled", False)  # which would answer most of these by one program
+    monkeypatch.setattr(
+        sizes.families._State, "enabled", False
+    )  # which would answer most of these by one program
     monkeypatch.setattr(x64, "signatures", store.inside.Signatures(capacity=16))
     monkeypatch.setattr(store, "signatures", x64.signatures)
     made, evicted = jit(ours(lambda a: a + 1)), count("evicted")

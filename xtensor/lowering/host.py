@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 from jax.core import ShapedArray
 
 from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
-from ..xla.spans import HostArray, put
+from ..xla.sizes.spans import Answers, HostArray, put
+from ..xla.sizes.terms import varied
 from ..xla.symbolic import at_most
-from ..xla.terms import varied
 from .recipes import Recipe
 
 __all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
@@ -63,7 +63,7 @@ def ordered(values: Any, order: Sequence[int]) -> Any:
     return values.reshape((1,) * (len(order) - values.ndim) + values.shape).transpose(order)
 
 
-class HostAdjoint:
+class HostAdjoint(Answers):
     """What answers the first calls of a program that puts values where views lie among zeros, of sizes that vary."""
 
     def __init__(self, recipes: Sequence[Recipe], offsets: Sequence[Any] | None = None) -> None:
@@ -74,7 +74,7 @@ class HostAdjoint:
             if any(n in varied for r in recipes for n in (*r.base_shape, *r.sizes)):
                 self.left = OFTEN
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """The sum of the adjoints, None where the program is to be compiled; as `Sized.answer` the other."""
         values = args[:1] if self.offsets is None else args[0]
         offsets = args[1:] if self.offsets is None else self.offsets
@@ -100,7 +100,7 @@ def is_host_writable(recipe: Recipe) -> bool:
     )
 
 
-class HostReader:
+class HostReader(Answers):
     """What answers the first calls of a program that reads a view, where one place in the program reads views of many sizes."""
 
     def __init__(self, recipe: Recipe) -> None:
@@ -108,7 +108,7 @@ class HostReader:
         self.left = OFTEN if is_host_readable(recipe) else 0
         self.asked = False
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """The values, None where the program is to be compiled; as `Sized.answer` the other."""
         array, *offset = args
         if not self.left or not enabled() or not is_one_cpu(array):

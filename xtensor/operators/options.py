@@ -265,9 +265,11 @@ def _overflow(dtype: dtypes.dtype, name: str | None) -> RuntimeError:
 
 # ---- constant arrays -----------------------------------------------------------------------------------------------
 
-# Up to this many bytes equal constants share one array; up to the next, they are placed from the host.
+# Up to this many bytes equal constants share one array; up to the next, they are placed from the host. On the CPU larger ones are too, until
+# so many bytes of a shape were.
 _SHARED = 1 << 14
 _HOST = 1 << 16
+_WRITTEN = 1 << 25
 
 
 @bounded(1024)
@@ -285,10 +287,10 @@ _HOT = 256
 _seen: BoundedCache[Any, int] = BoundedCache(4096)
 
 
-def is_hot(key: Any) -> bool:
+def is_hot(key: Any, often: int = _HOT) -> bool:
     """Whether something is done so often that a compiled program for it pays."""
     count = _seen.get(key, 0)
-    if count >= _HOT:
+    if count >= often:
         return True
     _seen[key] = count + 1
     return False
@@ -323,7 +325,8 @@ def constant(
         return _shared(shape, dtype, place, value), True
     if type(value) is int:
         value = zero_or_one(value, dtype)
-    if nbytes <= _HOST and shape and not is_hot(("fill", shape, dtype, place)):
+    often = _HOT if nbytes <= _HOST else _WRITTEN // nbytes if place.type == "cpu" else 0
+    if shape and not is_hot(("fill", shape, dtype, place), often):
         return devices.put(np.full(shape, value, dtype.numpy), place), False
     return call(_fill(shape, place), value), False
 

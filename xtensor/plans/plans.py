@@ -39,7 +39,7 @@ from ..xla.levels import KINDS, layers
 from ..xla.pending import settled
 from ..xla.segments import waiter
 from ..xla.segments.apart import apart
-from ..xla.terms import varied
+from ..xla.sizes.terms import varied
 from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned
 from .patterns import Pattern, Patterns

@@ -24,13 +24,22 @@ class Entry:
     """An executable that is ready: `run(leaves)` gives the leaves of its results, whose structure is `tree`.
 
     avals: the results' forms. fast: what JAX's compiled call takes over. size: bytes of its results. key: JAX's own for it.
-    seconds: what compiling it took.
+    seconds: what compiling it took. quick: whether its code was made the quick way; again: whether the other way it would be faster.
     """
 
-    __slots__ = ("__weakref__", "avals", "fast", "key", "run", "seconds", "size", "tree")
+    __slots__ = ("__weakref__", "again", "avals", "fast", "key", "quick", "run", "seconds", "size", "tree")
 
     def __init__(
-        self, run: Any, tree: Any, avals: Any, fast: Any, size: int, key: str, seconds: float
+        self,
+        run: Any,
+        tree: Any,
+        avals: Any,
+        fast: Any,
+        size: int,
+        key: str,
+        seconds: float,
+        quick: bool,
+        again: bool,
     ) -> None:
         self.run = run
         self.tree = tree
@@ -39,6 +48,8 @@ class Entry:
         self.size = size
         self.key = key
         self.seconds = seconds
+        self.quick = quick
+        self.again = again
 
 
 def is_simple(executable: Any, count: int) -> bool:
@@ -133,7 +144,7 @@ def from_bytes(content: bytes, device: Any) -> Entry:
     return Entry(run, jax.tree.structure(skeleton), avals, fast, **{name: facts[name] for name in FACTS})
 
 
-FACTS = ("key", "seconds", "size")
+FACTS = ("key", "seconds", "size", "quick", "again")
 
 
 @bounded(256)

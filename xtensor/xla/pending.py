@@ -6,6 +6,7 @@ ones, and so are the bits.
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import os
@@ -17,7 +18,7 @@ import numpy as np
 
 from .threads import OWN
 
-__all__ = ["Pending", "Work", "Workers", "processors", "settled"]
+__all__ = ["Pending", "Work", "Workers", "processors", "settled", "workers"]
 
 
 class Work:
@@ -51,6 +52,11 @@ class Work:
         self._function = None
         self._done.set()
         return True
+
+    @property
+    def done(self) -> bool:
+        """Whether its result is there."""
+        return self._done.is_set()
 
     def result(self) -> Any:
         """What it gives, once it is there."""
@@ -130,6 +136,14 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+workers = Workers(min(processors(), 4))
+"""Those that compile."""
+
+atexit.register(workers.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=workers.alone)
 
 
 class Pending:

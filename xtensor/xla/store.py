@@ -36,6 +36,7 @@ from .jax_internals import programs as inside
 from .lowering_context import sharing
 from .memory import ASKED, LARGE, SMALL, check, needed, sizes, temporaries
 from .pending import Pending
+from .quick import again, is_large, is_quick, options
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "made_anew", "remembered", "signatures"]
 
@@ -90,6 +91,7 @@ class Program:
         "function",
         "jitted",
         "kept",
+        "looked",
         "options",
         "times",
     )
@@ -99,6 +101,8 @@ class Program:
         self.jitted = jitted
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
+        # Forms whose programs are compiled once more if they are called again.
+        self.looked: set[Form] = set()
         # The form that came last, how often in a row, and what has JAX's compiled call forget this function's signatures.
         self.came: Form | None = None
         self.times = 0
@@ -129,8 +133,14 @@ class Program:
             self.came = None
             self.forget()
         entry = None if form is None else self.kept.get(form) or self._ready(form, args)
-        if entry is None:
+        if form is None or entry is None:
             return self._plainly(args)
+        if form in self.looked:
+            self.looked.discard(form)
+            examples = jax.tree.map(stand_in, args)
+            again.ask(self, lambda: self.renew(form, examples))
+        elif entry.again:
+            again.note(self, form, entry)
         check(entry.size)
         outs = jax.tree.unflatten(entry.tree, entry.run(leaves))
         if entry.size <= LARGE:
@@ -154,6 +164,21 @@ class Program:
             entry = self._ready(form, examples)
             if entry is not None:
                 self.kept[form] = entry
+
+    def look(self, form: Form, entry: Entry) -> None:
+        """See whether the program for a form is called again: then it is to be compiled once more."""
+        self.looked.add(form)
+        self.kept[form] = entry
+        self.forget()
+
+    def renew(self, form: Form, examples: tuple[Any, ...]) -> None:
+        """Compile a form's program once more, with XLA's newer way to make loops; it is taken once JAX has forgotten the other."""
+        with jax.enable_x64(True):
+            leaves, tree = jax.tree.flatten(examples)
+            if form_of(leaves, tree, self.options) == form:  # else this thread's JAX is set otherwise
+                made = self._compiled(self._name(form), form, examples, True)
+                if made is not None:
+                    self.kept[form] = made
 
     def is_ready_for(self, *examples: Any) -> bool:
         """Whether the executable for these forms is made ahead, or on disk."""
@@ -209,13 +234,15 @@ class Program:
         self._traced = None
         count_found(entry)
         if checker.enabled and own is not None:
-            made = self._compiled(None, form, args)
+            made = self._compiled(None, form, args, not entry.quick)
             checker.compared += 1
             if made is None or made.key != entry.key:
                 checker.different.append(f"{self.jitted.__name__}{form.leaves}")
         return entry
 
-    def _compiled(self, name: str | None, form: Form, args: tuple[Any, ...]) -> Entry | None:
+    def _compiled(
+        self, name: str | None, form: Form, args: tuple[Any, ...], once_more: bool = False
+    ) -> Entry | None:
         """The executable compiled, of a trace that is there or is made here, and kept under a name."""
         before, self._traced = self._traced, None
         traced = before[1] if before is not None and before[0] == form else self._trace(args)
@@ -223,12 +250,21 @@ class Program:
         check(size)
         if traced.jaxpr.effects:
             return None
-        for told in made_anew:
-            told()
+        if not once_more:
+            for told in made_anew:
+                told()
+        jaxpr = traced.jaxpr.jaxpr
+        large = is_large(jaxpr)
+        # What is to be compiled once more has to be found on disk when JAX forgets it.
+        quick = (
+            not once_more
+            and (not large or (again.on and compile_cache.directory() is not None))
+            and is_quick(form.device, jaxpr)
+        )
         began = time.perf_counter()
         with sharing, compile_cache.compiling() as seen:
             lowered: Any = traced.lower()
-            compiled: Any = lowered.compile()
+            compiled: Any = lowered.compile(options(jaxpr) if quick else None)
         executable: Any = compiled._executable
         seconds = time.perf_counter() - began
         compile_cache.count("seconds", seconds)
@@ -238,7 +274,13 @@ class Program:
         if within > ASKED:
             size += temporaries(compiled)
         known = lowered.out_tree, lowered._lowering.compile_args["committed"], count
-        facts = {"key": seen.key, "seconds": round(seconds, 4), "size": size}
+        facts = {
+            "key": seen.key,
+            "seconds": round(seconds, 4),
+            "size": size,
+            "quick": quick,
+            "again": quick and large,
+        }
         code = seen.content
         if code is None and inside is not None and not compile_cache.in_use():
             with contextlib.suppress(jax.errors.JaxRuntimeError):  # what XLA cannot spell
@@ -313,6 +355,14 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
         if name is not None:
             compile_cache.write(name, content)
     return json.loads(content)
+
+
+def stand_in(leaf: Any) -> Any:
+    """What stands for an argument of a program that is compiled once more."""
+    if isinstance(leaf, jax.Array):
+        place = leaf.sharding if leaf.committed else None
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.aval.weak_type, sharding=place)
+    return leaf
 
 
 def bytes_of(leaf: Any) -> int:

@@ -101,7 +101,9 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     name = jitted.__name__
     program = Program(jitted._fun, jitted, options)
     plain = all(option == "donate_argnums" for option in options)
-    sized = None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit), (), None)
+    sized = (
+        None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit, prepare), (), None)
+    )
 
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
@@ -115,7 +117,7 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
             return leveled(made, args), None, False
         traced = any(isinstance(leaf, Tracer) for leaf in leaves)
         if sized is not None and not traced:
-            found, came = call(sized.answer, jitted._fun, args)
+            found, came = call(sized.answer, made, args)
             if came:
                 built._clear_cache()
             if found is not None:

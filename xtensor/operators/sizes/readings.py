@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jax import Array as JaxArray
 from jax.core import Tracer
 
 from ...lowering.host import OFTEN, host_array, is_host_readable
+from ...xla.executables import interned
 from ...xla.pending import Pending
 from ...xla.sizes import comes_again, count_host, enabled, is_one_cpu
-from ...xla.spans import HostArray
+from ...xla.sizes.spans import Answers, Expected, HostArray
 
 __all__ = ["HostReading", "PackedReading"]
 
 
-class HostReading:
+class HostReading(Answers):
     """What answers calls of a program that reads its operands, as long as the kernel's own is one for several sizes.
 
     kernel: the program of the operands that have been read. lengths, reads: those of the reading program's form. order: of the
@@ -34,7 +35,7 @@ class HostReading:
             r is None or is_host_readable(r.recipe) for r in reads
         )
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """The kernel's results with the values that are kept, None where the program is to be compiled; as `Sized.answer` the other."""
         if not self.readable or any(isinstance(a, Tracer) for a in args):
             return None, False
@@ -44,28 +45,48 @@ class HostReading:
 
     def found(self, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """As `answer`."""
+        operands = self.operands(args)
+        if operands is None:
+            return None, False
+        grouped, kept = operands
+        found, came = self.kernel.sized.answer(self.kernel, grouped)
+        if found is None and self.same_kernel(args):
+            found = self.kernel(*[put(g) for g in grouped])
+            came = not self.left
+            count_host()
+        return None if found is None else (found, [k.put() for k in kept]), came
+
+    def expected(self, program: Any, args: tuple[Any, ...]) -> Expected | None:
+        """As the kernel's."""
+        operands = self.operands(args) if self.readable else None
+        if operands is None:
+            return None
+        grouped, kept = operands
+        found = self.kernel.sized.expected(self.kernel, grouped)
+        return (
+            None if found is None else found._replace(forms=[*found.forms, *[interned(k.aval) for k in kept]])
+        )
+
+    def operands(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[HostArray]] | None:
+        """The kernel's arguments, still to be read, and the values that are kept; None where they do not lie in the host's memory."""
         arrays, offsets = args[: len(self.reads)], iter(args[len(self.reads) :])
         read: list[Any] = []
-        kept: list[Any] = []
+        kept: list[HostArray] = []
         for array, how in zip(arrays, self.reads, strict=True):
             if how is None:
                 turned = self.order is not None and isinstance(array, (JaxArray, Pending)) and array.ndim
                 read.append(host_array(None, array, 0, self.order) if turned else array)
                 continue
             if not is_one_cpu(array):
-                return None, False
+                return None
             offset = 0 if how.recipe.static else next(offsets)
             read.append(host_array(how.recipe, array, offset, self.order))
             if how.kept:
                 kept.append(host_array(how.recipe, array, offset))
         rest = iter(read)
-        grouped = [next(rest) if n < 0 else tuple([next(rest) for _ in range(n)]) for n in self.lengths]
-        found, came = self.kernel.sized.answer(self.kernel._fun, tuple(grouped))
-        if found is None and self.same_kernel(args):
-            found = self.kernel(*[put(g) for g in grouped])
-            came = not self.left
-            count_host()
-        return None if found is None else (found, [k.put() for k in kept]), came
+        return tuple(
+            [next(rest) if n < 0 else tuple([next(rest) for _ in range(n)]) for n in self.lengths]
+        ), kept
 
     def same_kernel(self, args: Any) -> bool:
         """Whether other readings have come here before the same kernel, of the same sizes: then it is called by itself."""
@@ -81,16 +102,16 @@ class HostReading:
         return True
 
 
-class PackedReading:
+class PackedReading(Answers):
     """`HostReading` for a program that takes one array for all views, and their offsets as one array of the host's."""
 
     def __init__(self, reading: HostReading) -> None:
         self.reading = reading
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """As `HostReading.answer`."""
         array, offsets = args
-        return self.reading.answer(function, (*[array] * len(self.reading.reads), *offsets.tolist()))
+        return self.reading.answer(program, (*[array] * len(self.reading.reads), *offsets.tolist()))
 
 
 def put(value: Any) -> Any:

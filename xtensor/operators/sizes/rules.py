@@ -11,27 +11,31 @@ from jax.core import ShapedArray, Tracer
 
 from ...storage import MetaArray
 from ...xla.sizes import Families, Sized, enabled
-from ...xla.spans import NEVER
+from ...xla.sizes.spans import NEVER, Answers, Expected
+from ...xla.sizes.terms import alike, span_of, symbols, values_of
 from ...xla.store import remembered
-from ...xla.terms import alike, span_of, symbols, values_of
-from ...xla.x64 import jit
+from ...xla.x64 import jit, prepare
 from ..reading import Read
 from .readings import HostReading
 
 __all__ = ["Later", "ReadFirst", "SizedRules", "sized_rules"]
 
 
-class Later:
+class Later(Answers):
     """Stands for what answers calls of a function, until it is known."""
 
     inner: Any = NEVER
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """As the one it stands for."""
-        return self.inner.answer(function, args)
+        return self.inner.answer(program, args)
+
+    def expected(self, program: Any, args: tuple[Any, ...]) -> Expected | None:
+        """As the one it stands for."""
+        return self.inner.expected(program, args)
 
 
-class ReadFirst:
+class ReadFirst(Answers):
     """What answers calls of rules whose gradients are read first: the rules' own program for several sizes, after a reading on the host."""
 
     def __init__(self, program: Any, recipes: Sequence[Any]) -> None:
@@ -39,7 +43,7 @@ class ReadFirst:
         self.reads = [None if r is None else Read(r, False) for r in recipes]
         self.reading: HostReading | None = None
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """As `HostReading.answer`, whose program takes no offset of what has none."""
         views = [r for r in self.reads if r is not None]
         count = len(args) - len(views)
@@ -47,7 +51,7 @@ class ReadFirst:
             reads = [*self.reads, *[None] * (count - len(self.reads))]
             self.reading = HostReading(self.program, [-1] * count, reads, None)
         moving = [o for o, r in zip(args[count:], views, strict=True) if not r.recipe.static]
-        found, came = self.reading.answer(function, (*args[:count], *moving))
+        found, came = self.reading.answer(program, (*args[:count], *moving))
         return None if found is None else found[0], came
 
 
@@ -138,7 +142,7 @@ class SizedRules:
         variants = self.node.op.variants
         families = variants.get((self.key, chosen))
         if families is None:
-            families = variants[self.key, chosen] = Families(jit)
+            families = variants[self.key, chosen] = Families(jit, prepare)
         return Sized(families, self.sizes, make)
 
     def known(

@@ -20,6 +20,7 @@ structure has its program at once, for tests.
 
 from __future__ import annotations
 
+from ..pending import workers
 from .calls import (
     SINGLE,
     Known,
@@ -35,7 +36,6 @@ from .calls import (
     waiter_of_tuples,
     waiting,
 )
-from .running import workers
 from .structures import READING, WRITING, watchers
 
 __all__ = [

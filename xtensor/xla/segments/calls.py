@@ -16,12 +16,12 @@ from ..compiles import watched
 from ..executables import form_named, interned
 from ..jax_internals import programs as inside
 from ..memory import LARGE, within
-from ..pending import Pending, Work, processors, settled
+from ..pending import Pending, Work, processors, settled, workers
 from ..store import form_of, made_anew
 from ..threads import OWN, others
 from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
-from .running import by_call, form_like, grouped, pended, run, sharding, workers
+from .running import by_call, form_like, grouped, pended, run, sharding
 from .structures import (
     COUNTED,
     GAIN,
@@ -417,7 +417,14 @@ class Waiter:
             return (found,)
         sized = self.program.sized
         if sized is not None:
-            found, came = call(sized.answer, self.program._fun, tuple(grouped(self.lengths, args)))
+            own = tuple(grouped(self.lengths, args))
+            expected = call(sized.expected, self.program, own)
+            if expected is not None:
+                signature = Signature(expected.forms, form, held, 0)
+                told = watched(self.program.__name__)
+                signature.made = Work(lambda: prepared(signature, expected.prepare, told))
+                return signature
+            found, came = call(sized.answer, self.program, own)
             if came:  # JAX's cache has it as a signature that always comes by
                 self.program._clear_cache()
             if found is not None or came:
@@ -453,6 +460,12 @@ class Waiter:
         if not signature.ready:
             signature.ready = self.program._xt_program.is_ready(signature.form)
         return signature.ready
+
+
+def prepared(signature: Signature, prepare: Callable[[Any], None], told: Any) -> None:
+    """Have the program that answers calls of a signature compiled."""
+    prepare(told)
+    signature.ready = True
 
 
 def describe(jaxpr: Any) -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain, starmap
@@ -14,12 +12,12 @@ from typing import Any
 import jax
 
 from ..cache import bounded
-from ..pending import Pending, Work, Workers, processors
+from ..pending import Pending, Work, workers
 from ..x64 import is_ready, jit, prepare
 from .apart import apart
 from .structures import GAIN, IDLE, LONG, STRANGE, Node, counts, joins, state, watchers
 
-__all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding", "workers"]
+__all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding"]
 
 
 def pended(segment: Any, aval: Any, at: int) -> Pending:
@@ -322,8 +320,3 @@ def held() -> int:
 
 
 HELD = held()
-workers = Workers(min(processors(), 4))
-
-atexit.register(workers.end)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=workers.alone)

@@ -6,21 +6,21 @@ import functools
 import gc
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax import export
 
-from . import padded_rules  # noqa: F401  # fills the table of rules
-from .executables import UNSPELLED, spelled, unspelled
-from .jax_internals import place_array
+from ..executables import UNSPELLED, form_named, spelled, unspelled
+from ..jax_internals import place_array
+from ..store import remembered
+from ..symbolic import is_open
 from .padded import Refused, Sizes, evaluate, open_axes, run
-from .store import remembered
-from .symbolic import is_open
+from .rules import is_exact
 from .terms import Span, Term, Vector, span_of, symbols, values_of
 
-__all__ = ["NEVER", "Family", "HostArray", "Way", "counts", "put"]
+__all__ = ["NEVER", "Answers", "Expected", "Family", "HostArray", "Way", "counts", "like", "put"]
 
 FLOORS = ((64, 1 << 21), (16, 1 << 24))
 """The work, in elements made and multiplied, that a program for several sizes may do; its least sizes, and up to what work."""
@@ -47,6 +47,12 @@ class HostArray:
         return put(np.array(self.read(), order="C"), self.sharding, self.committed)
 
 
+def like(leaf: Any) -> Any:
+    """What stands for an argument when a program is compiled."""
+    aval, place = leaf.aval, leaf.sharding if leaf.committed else None
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=place)
+
+
 def put(array: Any, sharding: Any, committed: bool) -> Any:
     """An array of JAX's made of NumPy's, whose memory is not written again: it may become the array's."""
     if place_array is not None:
@@ -55,18 +61,42 @@ def put(array: Any, sharding: Any, committed: bool) -> Any:
     return jax.device_put(array, device if committed else None)
 
 
-class Never:
-    """Of a function that no program for several sizes answers."""
+class Expected(NamedTuple):
+    """What is known of calls that are to be answered: the forms of what they give, and what has their program compiled, with who is told
+    of that.
+    """
 
-    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+    forms: list[Any]
+    prepare: Callable[[Any], None]
+
+
+class Answers:
+    """What answers calls of a function in the place of its own program: here none."""
+
+    __slots__ = ()
+
+    def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The results, None where the call is to be compiled as it is; whether the next one, or this one after others that were answered,
+        is to be: JAX's cache has it then as one that always comes by here.
+
+        program: what `jit` made of the function.
+        """
         return None, False
 
+    def expected(self, program: Any, args: tuple[Any, ...]) -> Expected | None:
+        """What such a call will give, where it may wait; None where it is to be made, or compiled."""
+        return None
 
-NEVER = Never()
+
+NEVER = Answers()
 
 
 class Family:
-    """A function of signatures that are written as the same terms, and its programs, each for a span of every variable."""
+    """A function of signatures that are written as the same terms, and its programs, each for a span of every variable.
+
+    anywhere: whether these came from several places in the program, as layers of several widths do; then programs that do not give the
+    exact one's bits are none.
+    """
 
     def __init__(
         self,
@@ -76,9 +106,10 @@ class Family:
         tree: Any,
         avals: Sequence[Any],
         terms: tuple[Term | int, ...],
+        anywhere: bool,
     ) -> None:
         self.function, self.make, self.jit = function, make, jit
-        self.tree, self.avals, self.terms = tree, avals, terms
+        self.tree, self.avals, self.terms, self.anywhere = tree, avals, terms, anywhere
         self.programs: dict[tuple[Span, ...], Spanning | None] = {}
 
     def program(self, full: Vector) -> Spanning | None:
@@ -92,7 +123,7 @@ class Family:
                 self.programs[spans] = self.made(spans)
             found = self.programs[spans]
             if found is None or found.work <= most:
-                return found
+                return None if found is None or (self.anywhere and not found.exact) else found
         return None
 
     def made(self, spans: tuple[Span, ...]) -> Spanning | None:
@@ -142,7 +173,7 @@ class Source:
         return closed, jax.tree.structure(out)
 
     def facts(self) -> Any:
-        """The structure of the results, their shapes, and the work, as JSON has it; None where it is refused."""
+        """The structure of the results, their shapes and dtypes, the work, and whether it is exact, as JSON has it; None where it is refused."""
         try:
             closed, out = self.traced
             work = work_of(closed.jaxpr, self.sizes)
@@ -151,14 +182,15 @@ class Source:
         skeleton = spelled(jax.tree.unflatten(out, range(out.num_leaves)))
         if skeleton is UNSPELLED:
             return None
-        return skeleton, [[str(d) for d in v.aval.shape] for v in closed.jaxpr.outvars], int(work)
+        forms = [([str(d) for d in v.aval.shape], v.aval.dtype.name) for v in closed.jaxpr.outvars]
+        return skeleton, forms, int(work), is_exact(closed.jaxpr)
 
 
 class Spanning:
     """A function's program for all sizes in some spans; nothing is traced where an earlier process did.
 
-    shapes, results: those of arguments and results, in symbolic sizes. out: the structure of the results. work: elements that it makes,
-    and multiplies. proven: whether it has run.
+    shapes, results: those of arguments and results, in symbolic sizes. dtypes: the results'. out: the structure of the results. work: elements that it makes,
+    and multiplies. exact: whether it gives the bits of programs of one size each. proven: whether it has run.
     """
 
     def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
@@ -166,10 +198,11 @@ class Spanning:
         found = remembered("sizes", source, source.facts)
         if found is None:
             raise Refused("refused by a trace")
-        skeleton, results, self.work = found
+        skeleton, results, self.work, self.exact = found
         self.out = jax.tree.structure(unspelled(skeleton))
         self.shapes = [g.shape for g in source.given]
-        self.results = [export.symbolic_shape(", ".join(dims)) if dims else () for dims in results]
+        self.results = [export.symbolic_shape(", ".join(dims)) if dims else () for dims, _ in results]
+        self.dtypes = [dtype for _, dtype in results]
         self.sizes = source.sizes
         self.proven = False
 
@@ -186,11 +219,11 @@ class Spanning:
 class Way:
     """How calls of one signature are answered: the shapes that its arguments get, and the parts of the results that are theirs."""
 
-    __slots__ = ("committed", "direct", "longer", "numbers", "parts", "program", "sharding")
+    __slots__ = ("committed", "direct", "longer", "numbers", "parts", "program", "sharding", "true")
 
     def __init__(self, program: Spanning, values: Sequence[int], sharding: Any, committed: bool) -> None:
         true = dict(zip(program.sizes, values, strict=True))
-        self.program = program
+        self.program, self.true = program, true
         self.sharding, self.committed = sharding, committed
         self.numbers = np.asarray(values, np.int32)
         self.longer = [
@@ -201,6 +234,16 @@ class Way:
         ]
         # Arguments in NumPy's memory go where JAX puts them.
         self.direct = sharding.device_set == {jax.devices()[0]}
+
+    def forms(self) -> list[Any]:
+        """The forms of the results."""
+        shapes = [tuple([int(evaluate(d, self.true)) for d in s]) for s in self.program.results]
+        return [form_named(s, n, False) for s, n in zip(shapes, self.program.dtypes, strict=True)]
+
+    def examples(self, leaves: Sequence[Any]) -> list[Any]:
+        """What the program is given in a call with such leaves, where its arrays go where JAX puts them."""
+        long = zip(leaves, self.longer, strict=True)
+        return [self.numbers, *[like(leaf) if s is None else np.zeros(s, leaf.dtype) for leaf, s in long]]
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """The function's results; None where it turns out to have no program."""

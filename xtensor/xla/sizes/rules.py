@@ -11,10 +11,10 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .padded import Refused, Sizes, evaluate, open_axes, rule, shapes_in
-from .symbolic import is_open
+from ..symbolic import is_open
+from .padded import INNER, Refused, Sizes, evaluate, open_axes, rule, shapes_in, touches
 
-__all__: list[str] = []
+__all__ = ["is_exact"]
 
 POINTWISE = """
 abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz complex conj convert_element_type copy
@@ -522,3 +522,57 @@ def scatter(sizes: Sizes, equation: Any, array: Any, index: Any, new: Any) -> An
             "indices_are_sorted": False,
         },
     )
+
+
+# -- which bits
+
+MOVING = {
+    "broadcast_in_dim",
+    "concatenate",
+    "copy",
+    "expand_dims",
+    "iota",
+    "pad",
+    "rev",
+    "slice",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+}
+"""Primitives that move elements."""
+FOLDING = {"argmax", "argmin", "reduce_and", "reduce_or", "reduce_xor"}
+"""Folds that give the same bits in any order."""
+BY_SIZE = {"atan", "atan2", "cbrt", "erf", "erf_inv", "erfc", "tan"}
+"""Functions of which code for a vector of elements is other code than that for one."""
+
+
+def is_exact(jaxpr: Any) -> bool:
+    """Whether a jaxpr over symbolic sizes gives the bits of one of true sizes: where sizes are open, elements are computed one by one,
+    or moved.
+
+    A sum has another order: along an open dimension, and along others too, for which XLA asks a library that looks at all sizes. So has
+    a product. A size that is a number is no constant any more, with which XLA would have multiplied other constants.
+    """
+    return all(map(keeps_bits, jaxpr.eqns))
+
+
+def keeps_bits(equation: Any) -> bool:
+    """Whether an equation does."""
+    name, params = equation.primitive.name, equation.params
+    if name in INNER:
+        inside = [
+            getattr(v, "jaxpr", v) for v in params.values() if hasattr(v, "eqns") or hasattr(v, "jaxpr")
+        ]
+        return name not in ("while", "scan", "cond") and bool(inside) and all(map(is_exact, inside))
+    if not touches(equation):
+        return True
+    if name in POINTWISE or name in MOVING:
+        return name not in BY_SIZE
+    (shape, *_) = shapes_in(equation) or ((),)
+    if name == "reshape":
+        return params.get("dimensions") is None and in_place(shape, equation.outvars[0].aval.shape)
+    if name in FOLDING:
+        return not any(is_open(shape[axis]) for axis in params["axes"])
+    return name in ("reduce_window_max", "reduce_window_min")

@@ -17,8 +17,8 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .jax_internals import evaluate_dimension, scan_counts
-from .symbolic import is_open
+from ..jax_internals import evaluate_dimension, scan_counts
+from ..symbolic import is_open
 
 __all__ = ["RULES", "Refused", "Sizes", "evaluate", "open_axes", "rule", "run"]
 

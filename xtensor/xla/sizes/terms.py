@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jax import export
 
-from .cache import BoundedCache
+from ..cache import BoundedCache
 
 __all__ = [
     "ALIKE",
@@ -39,11 +39,13 @@ class Term(NamedTuple):
     rest: int
 
 
-def alike(full: Vector, here: int, seen: Sequence[tuple[int, Vector]]) -> tuple[Term | int, ...] | None:
+def alike(
+    full: Vector, here: int, seen: Sequence[tuple[int, Vector]], anywhere: bool = False
+) -> tuple[Term | int, ...] | None:
     """The sizes of a signature as terms, where `ALIKE` earlier ones differ from it in the same sizes; None where none do.
 
     They must have come from the same place in the program, lest widths of layers be taken for sizes that vary, or be sizes
-    that are known to vary. Of several groups the one that differs in the fewest sizes is taken.
+    that are known to vary; or from anywhere. Of several groups the one that differs in the fewest sizes is taken.
     """
     groups: dict[tuple[int, ...], list[tuple[int, Vector]]] = {}
     for there, other in seen:
@@ -59,11 +61,15 @@ def alike(full: Vector, here: int, seen: Sequence[tuple[int, Vector]]) -> tuple[
         terms = terms_of([*others[-ALIKE:], full], where)
         if terms is None:
             continue
-        if others is same_place or all(
-            v[i] in varied
-            for i, t in enumerate(terms)
-            if isinstance(t, Term) and t.factor == 1 and not t.rest
-            for v in (*others[-ALIKE:], full)
+        if (
+            anywhere
+            or others is same_place
+            or all(
+                v[i] in varied
+                for i, t in enumerate(terms)
+                if isinstance(t, Term) and t.factor == 1 and not t.rest
+                for v in (*others[-ALIKE:], full)
+            )
         ):
             return terms
     return None

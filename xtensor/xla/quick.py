@@ -1,0 +1,193 @@
+"""Code that is compiled sooner: XLA's older way to make loops of a program's operations, for programs on the CPU whose bits it keeps.
+
+It takes about 0.6 of the processor time. What it makes of small arrays is as fast; softmax, attention and batch norm of larger ones take up
+to half as long again. So a program over larger arrays is compiled once more, on a thread, when nothing new has been compiled for a while
+and it is still called (`store`): a script that runs once waits less, one that runs for long loses nothing.
+
+Which operations have the same bits either way was found by comparing them: `python -m tests.programs.quick`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jaxlib.version
+import numpy as np
+
+from .host import KNOWN
+from .pending import processors
+from .threads import OWN
+
+__all__ = ["again", "is_large", "is_quick", "options"]
+
+OPTIONS: Mapping[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+"""XLA's, for one program. The second has one thread make the code of all its loops, which is less work where they are few."""
+MOST = 64
+"""Operations of a program that one thread makes the code of."""
+ELEMENTS = 1 << 12
+"""Of an array: with fewer the older code is as fast."""
+NOTED = 1024
+CALM = 5.0
+"""Seconds without a new program after which programs that are still called are compiled once more."""
+
+KEEPING = frozenset(
+    """
+abs acos add add_any and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp clz complex concatenate conj
+conv_general_dilated convert_element_type copy cos cosh cummax cummin cumprod cumsum div dot_general dynamic_slice dynamic_update_slice
+eq eq_to exp exp2 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne
+neg nextafter not optimization_barrier or pad population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision
+reduce_prod reduce_sum reduce_window_max reduce_window_min reduce_window_sum reduce_xor rem reshape rev round rsqrt scatter scatter-add
+scatter-max scatter-min scatter-mul select_and_scatter_add select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh
+slice sort split sqrt square squeeze stack stop_gradient sub tanh tile top_k transpose unstack xla_metadata_value xor
+""".split()
+)
+"""Operations that have the same bits either way."""
+INSIDE = "jit pjit closed_call core_call custom_jvp_call custom_vjp_call cond while scan remat remat2 checkpoint".split()
+
+
+def is_quick(device: Any, jaxpr: Any) -> bool:
+    """Whether a program for a device is compiled so."""
+    known = KNOWN[0] <= jaxlib.version.__version_info__[:2] < KNOWN[1]
+    return known and device.platform == "cpu" and keeps(jaxpr)
+
+
+def keeps(jaxpr: Any) -> bool:
+    """Whether all operations of a jaxpr have the same bits either way; those of halves may not."""
+    for equation in jaxpr.eqns:
+        if any(getattr(v.aval, "dtype", None) == np.float16 for v in (*equation.invars, *equation.outvars)):
+            return False
+        name = equation.primitive.name
+        if name not in KEEPING and (name not in INSIDE or not all(map(keeps, inner(equation)))):
+            return False
+    return True
+
+
+def inner(equation: Any) -> list[Any]:
+    """The jaxprs that an operation runs."""
+    found = jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns"))
+    return [getattr(v, "jaxpr", v) for v in found if hasattr(v, "eqns")]
+
+
+def count(jaxpr: Any) -> int:
+    """How many operations there are."""
+    return sum([1 + sum(map(count, inner(e))) for e in jaxpr.eqns])
+
+
+def options(jaxpr: Any) -> dict[str, Any]:
+    """XLA's options for a program."""
+    found = dict(OPTIONS)
+    if count(jaxpr) > MOST:
+        del found["xla_cpu_parallel_codegen_split_count"]
+    return found
+
+
+def is_large(jaxpr: Any) -> bool:
+    """Whether a program has arrays for which the newer code is faster."""
+    values = [v for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
+    return any(getattr(v.aval, "size", 0) > ELEMENTS for v in values)
+
+
+class Again:
+    """Programs that may be compiled once more, and the thread that does it, one after the other and half of the time.
+
+    When nothing new has come for a while, each is had to come by at its next call (`look`), which tells that it is still called. Then it is
+    compiled (`renew`), and once the last of a function's programs is, the function's next call takes them (`forget`).
+    """
+
+    def __init__(self) -> None:
+        self.on = processors() > 1
+        self._some = threading.Condition()
+        self._noted: dict[tuple[int, Any], tuple[Any, Any]] = {}
+        self._jobs: collections.deque[tuple[Any, Callable[[], None]]] = collections.deque()
+        self._last = 0.0
+        self._thread: threading.Thread | None = None
+        self._ended = False
+
+    def note(self, program: Any, form: Any, entry: Any) -> None:
+        """A program for a form may be compiled once more, when it has become calm."""
+        with self._some:
+            self._last = time.monotonic()
+            if self.on and not self._ended and len(self._noted) < NOTED:
+                self._noted[id(program), form] = program, entry
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._serve, name=f"{OWN}compiles again", daemon=True
+                    )
+                    self._thread.start()
+                self._some.notify_all()
+
+    def ask(self, program: Any, renew: Callable[[], None]) -> None:
+        """Have a program that is still called compiled once more."""
+        with self._some:
+            self._jobs.append((program, renew))
+            self._some.notify_all()
+
+    def look(self) -> None:
+        """Have all that were noted come by at their next calls."""
+        with self._some:
+            noted, self._noted = self._noted, {}
+        for (_, form), (program, entry) in noted.items():
+            program.look(form, entry)
+
+    def work(self) -> float:
+        """Compile the next program that was asked for; the seconds that it took."""
+        began = time.monotonic()
+        with self._some:
+            if not self._jobs:
+                return 0.0
+            program, renew = self._jobs.popleft()
+        with contextlib.suppress(Exception):  # then it stays as it is
+            renew()
+        with self._some:
+            more = any(p is program for p, _ in self._jobs)
+        if not more:
+            program.forget()
+        return time.monotonic() - began
+
+    def _serve(self) -> None:
+        rest = 0.0
+        while True:
+            with self._some:
+                self._some.wait_for(lambda: self._ended, rest)
+                rest = 0.0
+                while not (self._jobs or self._ended):
+                    left = self._last + CALM - time.monotonic()
+                    if self._noted and left <= 0:
+                        break
+                    self._some.wait(left if self._noted else None)
+                if self._ended:
+                    return
+                busy = bool(self._jobs)
+            if busy:
+                rest = self.work()
+            else:
+                self.look()
+
+    def end(self) -> None:
+        """Let what was begun come to its end, and begin nothing more."""
+        with self._some:
+            self._ended = True
+            self._some.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def alone(self) -> None:
+        """In a child process, which has no such thread."""
+        self._some = threading.Condition()
+        self._noted, self._thread = {}, None
+        self._jobs.clear()
+
+
+again = Again()
+
+atexit.register(again.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=again.alone)
