@@ -258,7 +258,7 @@ class Program:
         # What is to be compiled once more has to be found on disk when JAX forgets it.
         quick = (
             not once_more
-            and (not large or (again.on and compile_cache.directory() is not None))
+            and (not large or (again.on and self._name(form) is not None))
             and is_quick(form.device, jaxpr)
         )
         began = time.perf_counter()
