@@ -19,7 +19,7 @@ def gradient(x: xtensor.Tensor) -> xtensor.Tensor:
 def traced(monkeypatch):
     """The names of the operators whose rules Python runs meanwhile, once for each run."""
     monkeypatch.setattr(
-        sizes._State, "enabled", False
+        sizes.families._State, "enabled", False
     )  # what is traced for several sizes is traced once more
     real = pullback.rules_function
     names = []

@@ -74,7 +74,7 @@ def test_internal_operators_run_in_their_row(row: Row, monkeypatch):
     """What a row says it covers runs: an operator shows in its kernel, traced anew; a view in its node."""
     seen = set()
     # Which answers views of many sizes in the host's memory.
-    monkeypatch.setattr(sizes._State, "enabled", False)
+    monkeypatch.setattr(sizes.families._State, "enabled", False)
 
     def spy(name, function):
         def spied(*args, **kwargs):

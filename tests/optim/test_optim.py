@@ -95,7 +95,7 @@ def test_states_are_interchangeable(torch, rng):
 
 def test_a_step_is_one_program_and_rates_compile_nothing(monkeypatch):
     # Parameters of other tests have other sizes at this place.
-    monkeypatch.setattr(sizes._State, "enabled", False)
+    monkeypatch.setattr(sizes.families._State, "enabled", False)
     update.program_of.cache_clear()
     params = [nn.Parameter(xtensor.ones(3)), nn.Parameter(xtensor.ones(2))]
     optimizer = optim.AdamW(params, lr=0.1)

@@ -110,7 +110,7 @@ def reading_program(
         program.__name__ = program.__qualname__ = op.name
         program.steps = in_steps(op, key, form, order)  # pyright: ignore[reportFunctionMemberAccess]
         if op.views != "fold":
-            program.sized = HostReading(op.program(key), *form, order)  # pyright: ignore[reportFunctionMemberAccess]
+            program.sized = HostReading(op.program(key), *form, order, op.views == "loop")  # pyright: ignore[reportFunctionMemberAccess]
         found = op.variants[name] = jit(program)
     return found
 
@@ -128,7 +128,7 @@ def packed_program(op: Operator, key: tuple[Any, ...], form: Form, order: Order 
         packed.__name__ = packed.__qualname__ = op.name
         packed.steps = lambda array, offsets: alone.steps(*[array] * len(form.reads), *offsets)  # pyright: ignore[reportFunctionMemberAccess]
         if op.views != "fold":
-            packed.sized = PackedReading(HostReading(op.program(key), *form, order))  # pyright: ignore[reportFunctionMemberAccess]
+            packed.sized = PackedReading(HostReading(op.program(key), *form, order, False))  # pyright: ignore[reportFunctionMemberAccess]
         found = op.variants[name] = jit(packed)
     return found
 

@@ -49,7 +49,7 @@ class ReadFirst(Answers):
         count = len(args) - len(views)
         if self.reading is None:
             reads = [*self.reads, *[None] * (count - len(self.reads))]
-            self.reading = HostReading(self.program, [-1] * count, reads, None)
+            self.reading = HostReading(self.program, [-1] * count, reads, None, False)
         moving = [o for o, r in zip(args[count:], views, strict=True) if not r.recipe.static]
         found, came = self.reading.answer(program, (*args[:count], *moving))
         return None if found is None else found[0], came

@@ -44,6 +44,7 @@ __all__ = [
     "Segment",
     "Waiter",
     "begin",
+    "describe",
     "enable",
     "enabled",
     "finish",

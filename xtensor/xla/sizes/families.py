@@ -39,6 +39,7 @@ __all__ = [
     "enable",
     "enabled",
     "forget",
+    "is_made",
     "is_one_cpu",
     "paused",
     "stats",
@@ -278,7 +279,7 @@ class Families:
         assert values is not None
         if not family.anywhere:
             varied.update(dict.fromkeys(values))
-        if found.exact and is_made(program, leaves, tree):
+        if found.exact and is_made(program, jax.tree.unflatten(tree, leaves)):
             return None
         return Way(found, values, *place)
 
@@ -315,10 +316,10 @@ class Families:
         return None
 
 
-def is_made(program: Any, leaves: Sequence[Any], tree: Any) -> bool:
+def is_made(program: Any, args: tuple[Any, ...]) -> bool:
     """Whether a signature's own program is compiled, or on disk."""
     made = getattr(program, "_xt_program", None)
-    return made is not None and made.is_ready_for(*jax.tree.unflatten(tree, list(map(like, leaves))))
+    return made is not None and made.is_ready_for(*jax.tree.map(like, args))
 
 
 def site() -> int:
