@@ -24,6 +24,7 @@ from turns import measure, ratio
 
 import xtensor
 from xtensor.plans.plans import executor
+from xtensor.xla.quick import again
 
 try:
     import torch
@@ -165,6 +166,7 @@ def main(argv: list[str] | None = None) -> int:
         for _ in range(4):
             runs["xtensor"]()
         executor.wait()
+        again.settle(runs["xtensor"])
         made = {title: value() for title, value in values.items()}
         if torch is not None:
             for ours, theirs in zip(made["xtensor"], made["torch"], strict=True):

@@ -29,6 +29,7 @@ from turns import measure, ratio
 import xtensor
 from xtensor.plans.plans import executor
 from xtensor.xla import segments
+from xtensor.xla.quick import again
 from xtensor.xla.segments import structures
 from xtensor.xla.segments.running import budget
 
@@ -143,6 +144,7 @@ def timed(name: str, make: Callable[[Any], Callable[[], Any]], calls: int, optio
                 run()
         segments.workers.wait()
         executor.wait()
+        again.settle(runs["segments"])
     times = measure(
         {t: (lambda run=run: value_of(run())) for t, run in runs.items()}, options.turns, options.seconds
     )

@@ -30,6 +30,7 @@ from turns import measure, ratio
 
 import xtensor
 from xtensor.plans.plans import executor
+from xtensor.xla.quick import again
 from xtensor.xla.x64 import call
 
 try:
@@ -246,6 +247,8 @@ def main(argv: list[str] | None = None) -> int:
         for _ in range(6):
             losses = {n: float(s().item()) for n, s in steps.items()}
         executor.wait()
+        again.settle(steps["xtensor"])
+        again.settle(steps["compiled"])
         if any(abs(loss - losses["xtensor"]) > 1e-3 * abs(losses["xtensor"]) for loss in losses.values()):
             raise SystemExit(f"{name}: the losses differ: {losses}")
         found = measure({n: waiting(s) for n, s in steps.items()}, options.turns, options.seconds)

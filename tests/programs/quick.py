@@ -25,7 +25,7 @@ os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
 import jax
 import numpy as np
 
-from tests.flags.worker import chosen
+from tests.flags.worker import BYTES, chosen, resource
 from tests.programs.check import CALLS, run
 from tests.table import ROWS
 from xtensor.plans.plans import executor
@@ -93,14 +93,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("rows", nargs="*", help="names of rows, with wildcards; all without any")
     parser.add_argument("--dtypes", default="float32,bfloat16,float64,complex64,int64")
+    parser.add_argument("--behind", help="begin behind this row")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     sizes.enable(False)  # a program for several sizes would answer in place of many
     compared = Compared()
-    for row in ROWS:
+    names = [row.name for row in ROWS]
+    rows = ROWS[names.index(options.behind) + 1 :] if options.behind else ROWS
+    for row in rows:
         if options.rows and not any(fnmatch.fnmatch(row.name, name) for name in options.rows):
             continue
+        print(row.name, end="\r", file=sys.stderr)
         for dtype in options.dtypes.split(","):
             with contextlib.suppress(Exception):  # what the row's operator refuses
                 for number in range(min(len(row.samples), CALLS)):

@@ -35,7 +35,8 @@ MOST = 64
 """Operations of a program that one thread makes the code of."""
 ELEMENTS = 1 << 12
 """Of an array: with fewer the older code is as fast."""
-NOTED = 1024
+NOTED = 512
+"""Programs that are noted at most, each of which is held until then."""
 CALM = 5.0
 """Seconds without a new program after which programs that are still called are compiled once more."""
 
@@ -160,6 +161,7 @@ class Again:
         self._some = threading.Condition()
         self._noted: dict[tuple[int, Any], tuple[Any, Any]] = {}
         self._jobs: collections.deque[tuple[Any, Callable[[], None]]] = collections.deque()
+        self._working = threading.Lock()
         self._last = 0.0
         self._thread: threading.Thread | None = None
         self._ended = False
@@ -191,19 +193,27 @@ class Again:
             program.look(form, entry)
 
     def work(self) -> float:
-        """Compile the next program that was asked for; the seconds that it took."""
-        began = time.monotonic()
-        with self._some:
-            if not self._jobs:
-                return 0.0
-            program, renew = self._jobs.popleft()
-        with contextlib.suppress(Exception):  # then it stays as it is
-            renew()
-        with self._some:
-            more = any(p is program for p, _ in self._jobs)
-        if not more:
-            program.forget()
-        return time.monotonic() - began
+        """Compile the next program that was asked for; the seconds that it took, 0 where none is."""
+        with self._working:
+            began = time.monotonic()
+            with self._some:
+                if not self._jobs:
+                    return 0.0
+                program, renew = self._jobs.popleft()
+            with contextlib.suppress(Exception):  # then it stays as it is
+                renew()
+            with self._some:
+                more = any(p is program for p, _ in self._jobs)
+            if not more:
+                program.forget()
+            return time.monotonic() - began
+
+    def settle(self, run: Callable[[], Any]) -> None:
+        """Have all that `run()` calls compiled for good now: what is measured then does not change any more."""
+        self.look()
+        run()
+        while self.work():
+            pass
 
     def _serve(self) -> None:
         rest = 0.0
@@ -234,7 +244,7 @@ class Again:
 
     def alone(self) -> None:
         """In a child process, which has no such thread."""
-        self._some = threading.Condition()
+        self._some, self._working = threading.Condition(), threading.Lock()
         self._noted, self._thread = {}, None
         self._jobs.clear()
 
