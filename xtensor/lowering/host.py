@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from jax.core import ShapedArray
 
-from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
-from ..xla.sizes.spans import Answers, HostArray, put
+from ..xla.pending import Work, workers
+from ..xla.sizes import comes_again, count_host, enabled, is_made, is_one_cpu
+from ..xla.sizes.spans import Answers, HostArray, like, put
 from ..xla.sizes.terms import varied
 from ..xla.symbolic import at_most
+from ..xla.x64 import prepare
 from .recipes import Recipe
 
 __all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
@@ -101,25 +103,44 @@ def is_host_writable(recipe: Recipe) -> bool:
 
 
 class HostReader(Answers):
-    """What answers the first calls of a program that reads a view, where one place in the program reads views of many sizes."""
+    """What answers the first calls of a program that reads a view; a thread compiles it then.
+
+    Where there is no such thread, only where one place in the program reads views of many sizes.
+    """
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.left = OFTEN if is_host_readable(recipe) else 0
         self.asked = False
+        self.beside: Work | None = None
 
     def answer(self, program: Any, args: tuple[Any, ...]) -> tuple[Any, bool]:
         """The values, None where the program is to be compiled; as `Sized.answer` the other."""
-        array, *offset = args
-        if not self.left or not enabled() or not is_one_cpu(array):
+        if not self.serves(program, args):
             came, self.left = 0 < self.left < OFTEN, 0
             return None, came
+        self.left -= 1
+        if not self.left and workers.count > 1:
+            if self.beside is None:
+                forms = tuple(map(like, args))
+                self.beside = Work(lambda: prepare(program, *forms))
+                workers.submit(self.beside)
+            self.left = int(not self.beside.done)
+        count_host()
+        array, *offset = args
+        return host_array(self.recipe, array, offset[0] if offset else 0).put(), not self.left
+
+    def serves(self, program: Any, args: tuple[Any, ...]) -> bool:
+        """Whether the next call is one of those."""
+        if not self.left or not enabled() or not is_one_cpu(args[0]):
+            return False
         if not self.asked:
             self.asked = True
             here = (*self.recipe.sizes, *self.recipe.base_shape)
-            if not comes_again("read", id(self.recipe)) and not any(n in varied for n in here):
+            if workers.count > 1:
+                found = not is_made(program, args)
+            else:
+                found = comes_again("read", id(self.recipe)) or any(n in varied for n in here)
+            if not found:
                 self.left = 0
-                return None, False
-        self.left -= 1
-        count_host()
-        return host_array(self.recipe, array, offset[0] if offset else 0).put(), not self.left
+        return bool(self.left)

@@ -52,6 +52,7 @@ slice sort split sqrt square squeeze stack stop_gradient sub tanh tile top_k tra
 """.split()
 )
 """Operations that have the same bits either way."""
+FLOATS = frozenset(("float32", "float64", "bfloat16", "complex64", "complex128"))
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint".split()
 )
@@ -84,14 +85,14 @@ def is_quick(device: Any, jaxpr: Any) -> bool:
 
 
 def keeps(jaxpr: Any, products: dict[Any, bool]) -> bool:
-    """Whether all operations of a jaxpr have the same bits either way; those of halves may not.
+    """Whether all operations of a jaxpr have the same bits either way; those of halves and of 8 bits may not.
 
     A sum of products may not: LLVM makes one rounding of a product and the sum after it, and which product goes with which sum, where a
     short sum has become a row of additions, hangs on their order. products: of the jaxpr's variables, whether they are products.
     """
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
-        if any(v.aval.dtype == np.float16 for v in values):
+        if any(v.aval.dtype.kind not in "biu" and v.aval.dtype.name not in FLOATS for v in values):
             return False
         name = equation.primitive.name
         given = [not hasattr(v, "val") and products.get(v, False) for v in equation.invars]

@@ -29,7 +29,7 @@ import numpy as np
 
 from . import compile_cache
 from .cache import BoundedCache, bounded, settings
-from .compiles import found_on_disk
+from .compiles import found_on_disk, watched
 from .executables import Entry, as_compiled, dtype_named, from_bytes, is_simple, to_bytes
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
@@ -173,7 +173,7 @@ class Program:
 
     def renew(self, form: Form, examples: tuple[Any, ...]) -> None:
         """Compile a form's program once more, with XLA's newer way to make loops; it is taken once JAX has forgotten the other."""
-        with jax.enable_x64(True):
+        with watched(self.jitted.__name__), jax.enable_x64(True):
             leaves, tree = jax.tree.flatten(examples)
             if form_of(leaves, tree, self.options) == form:  # else this thread's JAX is set otherwise
                 made = self._compiled(self._name(form), form, examples, True)
