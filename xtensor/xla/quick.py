@@ -43,37 +43,18 @@ CALM = 5.0
 KEEPING = frozenset(
     """
 abs acos add add_any and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp clz complex concatenate conj
-conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice
-eq eq_to exp exp2 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne
-neg nextafter not optimization_barrier or pad population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision
-reduce_prod reduce_sum reduce_window_max reduce_window_min reduce_window_sum reduce_xor rem reshape rev round rsqrt scatter scatter-add
-scatter-max scatter-min scatter-mul select_and_scatter_add select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh
-slice sort split sqrt square squeeze stack stop_gradient sub tanh tile top_k transpose unstack xla_metadata_value xor
+conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice eq eq_to exp exp2
+expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne neg nextafter not
+optimization_barrier or pad population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_window_max
+reduce_window_min reduce_xor rem reshape rev round rsqrt scatter scatter-max scatter-min select_n shift_left shift_right_arithmetic
+shift_right_logical sign sin sinh slice sort split sqrt square squeeze stack stop_gradient sub tanh tile top_k transpose unstack
+xla_metadata_value xor
 """.split()
 )
 """Operations that have the same bits either way."""
 FLOATS = frozenset(("float32", "float64", "bfloat16", "complex64", "complex128"))
 CALLED = frozenset(
-    "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint".split()
-)
-LOOPS = frozenset("cond while scan".split())
-PLAIN = frozenset(
-    """
-abs add add_any and argmax argmin ceil clamp clz conv_general_dilated dot_general eq eq_to floor ge gt iota is_finite le le_to lt lt_to max
-min ne nextafter not or population_count reduce_and reduce_max reduce_min reduce_or reduce_sum reduce_window_max reduce_window_min
-reduce_window_sum reduce_xor round shift_left shift_right_arithmetic shift_right_logical sign sort sub top_k xor
-""".split()
-)
-"""Operations that do not end with a product of numbers."""
-MOVING = frozenset(
-    """
-bitcast_convert_type broadcast_in_dim concatenate convert_element_type copy dynamic_slice dynamic_update_slice expand_dims gather neg
-optimization_barrier pad real reduce_precision reshape rev scatter select_n slice split squeeze stack stop_gradient tile transpose unstack
-xla_metadata_value
-""".split()
-)
-ADDING = frozenset(
-    "reduce_prod reduce_sum reduce_window_sum scatter-add scatter-mul select_and_scatter_add".split()
+    "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
@@ -81,48 +62,26 @@ LIBRARY = 1 << 12
 
 def is_quick(device: Any, jaxpr: Any) -> bool:
     """Whether a program for a device is compiled so."""
-    return jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu" and keeps(jaxpr, {})
+    return jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu" and keeps(jaxpr)
 
 
-def keeps(jaxpr: Any, products: dict[Any, bool]) -> bool:
-    """Whether all operations of a jaxpr have the same bits either way; those of halves and of 8 bits may not.
+def keeps(jaxpr: Any) -> bool:
+    """Whether all operations of a jaxpr have the same bits either way; those of halves and of 8 bits may not, nor may loops.
 
-    A sum of products may not: LLVM makes one rounding of a product and the sum after it, and which product goes with which sum, where a
-    short sum has become a row of additions, hangs on their order. products: of the jaxpr's variables, whether they are products.
+    A short sum may not: it becomes a row of additions, each of which LLVM may make one rounding with a product beside it.
     """
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
         if any(v.aval.dtype.kind not in "biu" and v.aval.dtype.name not in FLOATS for v in values):
             return False
         name = equation.primitive.name
-        given = [not hasattr(v, "val") and products.get(v, False) for v in equation.invars]
-        if name in CALLED:
-            found = inner(equation)
-            if len(found) != 1 or len(found[0].invars) != len(given):
+        if name == "reduce_sum":
+            aval = equation.invars[0].aval
+            if aval.dtype.kind not in "biu" and (aval.dtype != np.float32 or aval.size < LIBRARY):
                 return False
-            called = found[0]
-            within = dict(zip(called.invars, given, strict=True))
-            if not keeps(called, within):
-                return False
-            ends = [not hasattr(v, "val") and within.get(v, False) for v in called.outvars]
-        elif name in LOOPS:
-            if not all(keeps(j, {}) for j in inner(equation)):
-                return False
-            ends = [False] * len(equation.outvars)
-        elif name not in KEEPING or (name in ADDING and any(given) and not is_summed_apart(equation)):
+        elif name not in KEEPING and (name not in CALLED or not all(map(keeps, inner(equation)))):
             return False
-        else:
-            ends = [any(given) if name in MOVING else name not in PLAIN] * len(equation.outvars)
-        products.update(zip(equation.outvars, ends, strict=True))
     return True
-
-
-def is_summed_apart(equation: Any) -> bool:
-    """Whether a sum is a library's, or one of integers."""
-    aval = equation.invars[0].aval
-    if aval.dtype.kind in "biu":
-        return True
-    return equation.primitive.name == "reduce_sum" and aval.dtype == np.float32 and aval.size >= LIBRARY
 
 
 def inner(equation: Any) -> list[Any]:
