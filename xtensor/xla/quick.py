@@ -42,16 +42,21 @@ CALM = 5.0
 
 KEEPING = frozenset(
     """
-abs acos add add_any and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp clz complex concatenate conj
+abs acos and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp clz complex concatenate conj
 conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice eq eq_to exp exp2
 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne neg nextafter not
 optimization_barrier or pad population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_window_max
 reduce_window_min reduce_xor rem reshape rev round rsqrt scatter scatter-max scatter-min select_n shift_left shift_right_arithmetic
-shift_right_logical sign sin sinh slice sort split sqrt square squeeze stack stop_gradient sub tanh tile top_k transpose unstack
+shift_right_logical sign sin sinh slice sort split sqrt square squeeze stack stop_gradient tanh tile top_k transpose unstack
 xla_metadata_value xor
 """.split()
 )
 """Operations that have the same bits either way."""
+ADDING = frozenset(("add", "add_any", "sub"))
+JOINING = frozenset(("concatenate", "dynamic_update_slice", "pad", "scatter"))
+MOVING = JOINING | frozenset(
+    "broadcast_in_dim convert_element_type copy expand_dims reshape rev slice split squeeze stack tile transpose unstack".split()
+)
 FLOATS = frozenset(("float32", "float64", "bfloat16", "complex64", "complex128"))
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
@@ -68,18 +73,28 @@ def is_quick(device: Any, jaxpr: Any) -> bool:
 def keeps(jaxpr: Any) -> bool:
     """Whether all operations of a jaxpr have the same bits either way; those of halves and of 8 bits may not, nor may loops.
 
-    A short sum may not: it becomes a row of additions, each of which LLVM may make one rounding with a product beside it.
+    Where a product meets an addition, LLVM makes them one rounding. A short sum, which becomes a row of additions, may have other such
+    pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there.
     """
+    joined = False
+    moved = set(jaxpr.invars)
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
         if any(v.aval.dtype.kind not in "biu" and v.aval.dtype.name not in FLOATS for v in values):
             return False
         name = equation.primitive.name
+        if all(hasattr(v, "val") or v in moved for v in equation.invars) and name in MOVING:
+            moved.update(equation.outvars)
+        elif name in JOINING:
+            joined = True
         if name == "reduce_sum":
             aval = equation.invars[0].aval
             if aval.dtype.kind not in "biu" and (aval.dtype != np.float32 or aval.size < LIBRARY):
                 return False
-        elif name not in KEEPING and (name not in CALLED or not all(map(keeps, inner(equation)))):
+        elif name in ADDING:
+            if joined and equation.outvars[0].aval.dtype.kind not in "biu":
+                return False
+        elif name not in KEEPING and (name not in CALLED or joined or not all(map(keeps, inner(equation)))):
             return False
     return True
 
