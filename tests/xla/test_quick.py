@@ -112,6 +112,7 @@ def test_without_a_folder_large_programs_are_compiled_once(
             np.float32,
             True,
         ),  # by a library, which makes sums of so many numbers
+        (lambda x: jnp.tile(x * x, (32, 32)).sum(1, keepdims=True).sum(0), np.float32, True),
         (lambda x: (x * x).sum(), np.float32, False),
         (lambda x: jax.jit(lambda y: y.T.sum(0))(x), np.float32, False),
         (lambda x: x.sum(), np.int32, True),

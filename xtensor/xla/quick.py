@@ -77,20 +77,30 @@ def keeps(jaxpr: Any) -> bool:
     pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there.
     """
     joined = False
-    moved = set(jaxpr.invars)
+    moved, sums = set(jaxpr.invars), set[Any]()
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
         if any(v.aval.dtype.kind not in "biu" and v.aval.dtype.name not in FLOATS for v in values):
             return False
         name = equation.primitive.name
-        if all(hasattr(v, "val") or v in moved for v in equation.invars) and name in MOVING:
+        variables = [v for v in equation.invars if not hasattr(v, "val")]
+        if name in MOVING and moved.issuperset(variables):
             moved.update(equation.outvars)
         elif name in JOINING:
             joined = True
+        if name in ("broadcast_in_dim", "reshape", "squeeze") and variables[:1] and variables[0] in sums:
+            sums.update(equation.outvars)
         if name == "reduce_sum":
-            aval = equation.invars[0].aval
-            if aval.dtype.kind not in "biu" and (aval.dtype != np.float32 or aval.size < LIBRARY):
+            (value,) = equation.invars
+            exact = value.aval.dtype.kind in "biu"
+            # A sum of sums is one sum.
+            if (
+                not exact
+                and (value.aval.dtype != np.float32 or value.aval.size < LIBRARY)
+                and value not in sums
+            ):
                 return False
+            sums.update(equation.outvars)
         elif name in ADDING:
             if joined and equation.outvars[0].aval.dtype.kind not in "biu":
                 return False
