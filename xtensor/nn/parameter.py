@@ -94,7 +94,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         kind = type(data)
         if dispatches(kind) or (asks(kind) and not by_default(kind)):
-            made: Any = data.detach()
+            made = data.detach()
             if type(made) is not kind:
                 raise RuntimeError(
                     f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an "
@@ -108,7 +108,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)
         require(made, requires_grad)
         if not isinstance(made, cls):
-            made._is_param = True
+            made.__dict__["_is_param"] = True
         return made
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
