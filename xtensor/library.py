@@ -21,7 +21,7 @@ from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad, record_function
 from .engine.modes import DISPATCH_MODE, state
-from .operators.below.aten import Packet, packet
+from .operators.below.aten import Packet, known, packet
 from .operators.below.custom import AddedOverload, asked_below
 from .operators.below.dispatching import dispatching
 from .operators.operator import REGISTRY
@@ -294,8 +294,8 @@ class Namespace(types.ModuleType):
         if name in self._operators:
             return self._operators[name]
         namespace = self.__name__.rpartition(".")[2]
-        if namespace == "aten":
-            return packet(name)
+        if namespace == "aten" or (namespace, name) in known:
+            return packet(name, namespace)
         if namespace in BUILT_IN:
             # One that is not here is there for tables of operators; it has no kernel that a call could run.
             made = self._operators[name] = CustomOperator(namespace, name)
@@ -426,7 +426,11 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("DEF", "FRAGMENT", "IMPL"):
-            raise ValueError(f"Unsupported library type {kind}")
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns == "prim" and kind != "IMPL":
+            raise ValueError(
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self.defined: list[str] = []
 
@@ -450,7 +454,17 @@ class Library:
         with_keyset: bool = False,
         **options: Any,
     ) -> None:
-        """Give an operator its function for a dispatch key."""
+        """Give an operator its function for a dispatch key.
+
+        Raises: TypeError for what is no function; RuntimeError for another key than the library's own.
+        """
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if self.dispatch_key and dispatch_key not in ("", self.dispatch_key):
+            raise RuntimeError(
+                f"Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the enclosing "
+                f"TORCH_LIBRARY_IMPL block ({self.dispatch_key})"
+            )
         name = op_name if isinstance(op_name, str) else op_name.__name__
         name = name if "::" in name else f"{self.ns}::{name}"
         operator, key = _operator(name), dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"

@@ -413,9 +413,18 @@ class UntypedStorage:
         """A number that tells this storage from any other."""
         return id(self._xt_storage)
 
+    def _bytes(self) -> Storage:
+        """The storage, to be read or written.
+
+        Raises: RuntimeError for that of a tensor whose class keeps its values elsewhere.
+        """
+        if isinstance(self._xt_storage, WrapperStorage):
+            raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+        return self._xt_storage
+
     def data_ptr(self) -> int:
         """A number that tells this memory from any other."""
-        return self._xt_storage.data_ptr()
+        return self._bytes().data_ptr()
 
     def nbytes(self) -> int:
         """How many bytes there are."""
@@ -466,7 +475,7 @@ class UntypedStorage:
         return UntypedStorage(0, device=self.device)
 
     def _write(self, data: np.ndarray[Any, Any]) -> UntypedStorage:
-        array = self._xt_storage.array
+        array = self._bytes().array
         values = np.ascontiguousarray(data).reshape(-1).view(array.dtype).reshape(array.shape)
         self._xt_storage.replace(devices.put(values, devices.of_array(array)))
         return self
@@ -522,7 +531,7 @@ class UntypedStorage:
 
     def tobytes(self) -> bytes:
         """A copy of the bytes."""
-        return np.asarray(self._xt_storage.array).tobytes()
+        return np.asarray(self._bytes().array).tobytes()
 
     def tolist(self) -> list[int]:
         """The bytes as numbers from 0 to 255."""
@@ -577,8 +586,15 @@ class UntypedStorage:
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes; what was there keeps its place, what is new is zero."""
-        resize(self._xt_storage, nbytes)
+        resize(self._bytes(), nbytes)
         return self
+
+    def _write_file(
+        self, f: Any, is_real_file: bool = False, save_size: bool = False, element_size: int = 1
+    ) -> None:
+        """Write the bytes to a file or a buffer, after how many elements there are where that is asked for."""
+        data = self.tobytes()
+        f.write((len(data) // element_size).to_bytes(8, sys.byteorder) + data if save_size else data)
 
     def __repr__(self) -> str:
         lines = "".join([f" {byte}\n" for byte in self.tolist()]) or "\n"

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
-from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, births
+from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, WrapperStorage, births
 from .xla.jax_internals import programs
 from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
@@ -367,7 +367,10 @@ class Tensor(Methods):
 
     def __new__(cls, *data: Any, device: Any = None) -> Tensor:
         source = Tensor._from_legacy(data, device)
-        return tensor_over(source._xt_storage, source._xt_view, kind=cls)
+        refuse_other_class(cls, source)
+        made = tensor_over(source._xt_storage, source._xt_view, source._xt_edge, cls)
+        made._xt_meta = source._xt_meta
+        return made
 
     _from_legacy: Callable[..., Tensor]
 
@@ -920,6 +923,16 @@ def sizes_of(tensor: Tensor) -> tuple[int, ...]:
 def strides_of(tensor: Tensor) -> tuple[int, ...]:
     view = tensor._xt_view
     return geometry.contiguous_strides(tensor._xt_storage.raw.shape) if view is None else view.strides
+
+
+def refuse_other_class(cls: type[Tensor], source: Tensor) -> None:
+    """RuntimeError where the values of a tensor lie elsewhere, and its class alone knows where."""
+    kind = type(source)
+    if isinstance(source._xt_storage, WrapperStorage) and not issubclass(kind, cls):
+        raise RuntimeError(
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python "
+            f"object of type {kind.__name__} which is not a subclass of the requested type"
+        )
 
 
 def counter_of(tensor: Tensor) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 __all__ = [
     "PyTree",
     "TreeSpec",
+    "arg_tree_leaves",
     "keystr",
     "register_dataclass",
     "register_pytree_node",
@@ -309,6 +310,11 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
 def tree_iter(tree: Any, is_leaf: IsLeaf | None = None) -> Iterator[Any]:
     """The leaves, one after the other."""
     return iter(tree_leaves(tree, is_leaf))
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of a call's arguments, in order."""
+    return tree_leaves((args, kwargs))
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeSpec:

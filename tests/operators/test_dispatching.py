@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -212,6 +213,8 @@ def test_a_class_may_decline() -> None:
     with pytest.raises(
         TypeError, match=r"Multiple dispatch failed for 'aten.add.Tensor'; all __torch_dispatch__"
     ):
+        xtensor.add(Silent(xtensor.ones(2)), 1)
+    with pytest.raises(TypeError, match="unsupported operand"):
         Silent(xtensor.ones(2)) + 1
     assert xtensor.Tensor.__torch_dispatch__ is disabled
 
@@ -247,3 +250,162 @@ def test_memory_is_tracked() -> None:
         x.add_(1)
         (x.view(16) * 2).sum()
     assert tracker.made == 64 + 64 + 4
+
+
+def test_a_class_is_not_asked_about_what_it_lets_happen() -> None:
+    seen: list[str] = []
+
+    class Above(xtensor.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    x = xtensor.Tensor._make_subclass(Above, xtensor.ones(2))
+    y = x + x
+    assert type(y) is xtensor.Tensor and y.tolist() == [2.0, 2.0] and seen == ["aten.add.Tensor"]
+    assert x.data.tolist() == [1.0, 1.0] and seen.pop() == "aten.detach.default"
+    x.set_(xtensor.zeros(2))
+    assert seen.pop() == "aten.set_.default" and type(x) is Above
+
+
+def answering(answers: dict[str, Any], **asked: Any) -> Any:
+    """A tensor of sizes (2, 3) of a class that answers these questions, and gives None to others."""
+
+    class Answering(xtensor.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            SEEN.append(str(func))
+            return answers.get(func.overloadpacket.__name__)
+
+    return xtensor.Tensor._make_wrapper_subclass(Answering, (2, 3), **asked)
+
+
+def test_a_class_answers_for_what_its_tensors_say_of_themselves() -> None:
+    sized = answering({"sym_size": (5, 3), "dim": 2}, dispatch_sizes_strides_policy="sizes")
+    assert sized.shape == sized.size() == (5, 3) and sized.size(0) == 5 and sized.ndim == 2
+    assert sized.stride() == (3, 1) and sized.numel() == 6 and sized.is_contiguous()
+    strided = answering({"sym_stride": (1, 2)}, dispatch_sizes_strides_policy="strides")
+    SEEN.clear()
+    assert strided.shape == (2, 3) and not SEEN
+    assert strided.stride() == (1, 2) and SEEN == ["aten.sym_stride.default"]
+    placed = answering({"device": xtensor.device("meta")}, dispatch_device=True, dispatch_layout=True)
+    assert placed.device.type == "meta" and placed.layout is xtensor.strided
+    with pytest.raises(ValueError, match="Unknown sizes_strides_policy"):
+        answering({}, dispatch_sizes_strides_policy="shapes")
+    mute = answering({"dim": NotImplemented}, dispatch_sizes_strides_policy="sizes")
+    with pytest.raises(TypeError, match=r"failed for 'xtensor.ops.aten.dim'"):
+        mute.dim()
+
+
+def test_wrappers_have_no_memory() -> None:
+    x = Wrapped(xtensor.ones(2))
+    storage = x.untyped_storage()
+    assert storage.size() == 8
+    for use in (storage.data_ptr, lambda: storage.fill_(0), storage.tolist, lambda: storage.resize_(0)):
+        with pytest.raises(RuntimeError, match="invalid python storage"):
+            use()
+    for method in ("numpy", "tolist"):
+        with pytest.raises(RuntimeError, match="not supported for tensor subclasses"):
+            getattr(x, method)()
+
+    class Other(xtensor.Tensor):
+        pass
+
+    makers = (x.as_subclass, lambda kind: kind(x), lambda kind: xtensor.Tensor._make_subclass(kind, x))
+    for make in makers:
+        with pytest.raises(RuntimeError, match="already associated to a python object of type Wrapped"):
+            make(Other)
+    with pytest.raises(TypeError, match="must define __torch_dispatch__"):
+        xtensor.Tensor._make_wrapper_subclass(Other, (2,))
+
+
+class Unwrapping(Wrapped):
+    """One whose operators give plain tensors."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*[a.elem if isinstance(a, Unwrapping) else a for a in args], **(kwargs or {}))
+
+
+def test_wrappers_are_copied_and_pickled_by_what_they_hold() -> None:
+    x = Wrapped(xtensor.arange(3))
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(y) is Wrapped and y.dtype is xtensor.int64 and y.elem.tolist() == [0, 1, 2]
+        assert y.elem is not x.elem
+    plain = Unwrapping(xtensor.ones(2))
+    with pytest.raises(RuntimeError, match="cloning returns another instance"):
+        copy.deepcopy(plain)
+    with pytest.raises(RuntimeError, match=r"requires that detach\(\) returns an instance of the same type"):
+        nn.Parameter(plain)
+
+
+def test_versions_of_wrappers_are_shared_by_what_is_detached() -> None:
+    x = Wrapped(xtensor.ones(2))
+    x.detach().add_(1)
+    assert x._version == 1
+    x.data.add_(1)
+    assert x._version == 1
+
+
+class Reentering(Wrapped):
+    """One that has autograd follow what it holds."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with xtensor.overrides.enable_reentrant_dispatch():
+            return cls(func(*[a.elem if isinstance(a, Reentering) else a for a in args], **(kwargs or {})))
+
+
+def test_what_a_class_holds_may_be_recorded() -> None:
+    held = xtensor.ones(2, requires_grad=True)
+    made = Reentering(held) * 3
+    assert not made.requires_grad and made.elem.requires_grad
+    made.elem.sum().backward()
+    assert held.grad is not None and held.grad.tolist() == [3.0, 3.0]
+
+
+class Makers(TorchDispatchMode):
+    """Notes operators and their arguments."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        SEEN.append(f"{func} {list(args)} {kwargs}".replace("xtensor.", ""))
+        return func(*args, **(kwargs or {}))
+
+
+def test_makers_are_asked_about_as_pytorch_s_dispatcher_has_them() -> None:
+    x = xtensor.ones(())
+    SEEN.clear()
+    with Makers():
+        xtensor.zeros(2, dtype=xtensor.int32)
+        xtensor.randint(1, 3, (2,))
+        x.new_full((2,), 1)
+        xtensor.eye(2, 2)
+        xtensor.arange(0, 2, 1)
+    place = "'device': device(type='cpu'), 'pin_memory': False}"
+    assert [
+        f"aten.zeros.default [[2]] {{'dtype': int32, {place}",
+        f"aten.randint.low [1, 3, [2]] {{{place}",
+        "aten.new_full.default [tensor(1.), [2], 1] {'pin_memory': False}",
+        f"aten.eye.m [2, 2] {{{place}",
+        f"aten.arange.start_step [0, 2, 1] {{{place}",
+    ] == SEEN
+
+
+def test_a_mode_s_method_is_a_plain_one() -> None:
+    members = {"__torch_dispatch__": classmethod(lambda cls, func, types, args=(), kwargs=None: func(*args))}
+    wrong: Any = type("Wrong", (TorchDispatchMode,), members)
+    with wrong(), pytest.raises(RuntimeError, match="as a classmethod is not supported"):
+        xtensor.ones(2) + 1
+
+
+def test_a_result_is_a_tensor() -> None:
+    class Odd(xtensor.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "odd"
+
+    x = xtensor.Tensor._make_subclass(Odd, xtensor.ones(2))
+    for call in (lambda: xtensor.neg(x), x.detach):
+        with pytest.raises(RuntimeError, match="Unable to cast odd to Tensor"):
+            call()

@@ -228,7 +228,9 @@ def test_a_subclass_is_asked_before_the_class_above_and_the_next_where_one_decli
     order.clear()
     assert xtensor.cat([z, x]) == "a" and order == ["C", "A"]
     with pytest.raises(TypeError, match="Multiple dispatch failed"):
-        y + z
+        xtensor.add(y, z)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        y + 1
 
 
 class Counting(overrides.TorchFunctionMode):
@@ -279,7 +281,8 @@ def test_questions_about_functions(Plain: Any) -> None:
     assert overrides.resolve_name(xtensor.add) == "xtensor.add"
     assert overrides.resolve_name(F.conv2d) in ("xtensor.conv2d", "xtensor.nn.functional.conv2d")
     assert overrides.resolve_name(xtensor.Tensor.shape.__get__) == "xtensor.Tensor.shape.__get__"
-    assert overrides.is_tensor_method_or_property(xtensor.Tensor.add)
+    assert overrides.is_tensor_method_or_property(xtensor.Tensor.add_)
+    assert not overrides.is_tensor_method_or_property(xtensor.add)
     assert overrides.get_testing_overrides()[xtensor.add](1, 2) == -1
     x = xtensor.ones(2).as_subclass(Plain)
     assert overrides.has_torch_function_unary(x) and not overrides.has_torch_function_variadic(
@@ -414,3 +417,47 @@ def test_who_is_asked_about_gradients_and_what_a_mode_must_be(torch: Any) -> Non
         )
 
     assert found(xtensor) == found(torch)
+
+
+def test_a_tensor_of_a_class_keeps_the_history(Plain: Any) -> None:
+    w = xtensor.ones(2, requires_grad=True)
+    for x in (Plain(w), xtensor.Tensor(w)):
+        assert x._is_view() and x._base is w
+        x.sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_call_may_go_on_without_asking_about_itself() -> None:
+    seen: list[str] = []
+
+    class Inner(xtensor.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return overrides.redispatch_function(func, types, args, kwargs)
+
+    x = xtensor.ones(2).as_subclass(Inner)
+    assert type(xtensor.neg(x)) is xtensor.Tensor and seen == ["neg"]
+    seen.clear()
+    F.softmin(x, dim=0)
+    assert seen[0] == "softmin" and len(seen) > 1
+
+
+def test_the_other_operand_is_asked_where_one_declines() -> None:
+    class Mute(xtensor.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return -1 if cls.__name__ == "Raised" and func is xtensor.Tensor.__rpow__ else NotImplemented
+
+    raised = type("Raised", (Mute,), {})
+    assert Mute(1) ** raised(1) == -1
+
+
+def test_modes_are_asked_about_sparse_tensors() -> None:
+    class One(overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return 1
+
+    with One():
+        made: Any = xtensor.sparse_coo_tensor([[0]], [1.0], (1,))
+    assert made == 1

@@ -10,14 +10,14 @@ import functools
 import importlib
 import inspect
 import types
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import checks
 from ..engine.modes import state
 from ..operators import overriding
 from ..operators.below.aten import Overload, Packet
+from ..operators.below.dispatching import reentrant
 from ..operators.overriding import Pushed, SubclassesOff, is_property
 from ..tensor import Tensor
 from ..xla.cache import bounded
@@ -38,6 +38,7 @@ __all__ = [
     "has_torch_function_variadic",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "redispatch_function",
     "resolve_name",
     "wrap_torch_function",
 ]
@@ -96,10 +97,30 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@contextmanager
-def enable_reentrant_dispatch() -> Iterator[None]:
-    """A block in which a mode's own calls ask the modes around it, as they always do here."""
-    yield
+def enable_reentrant_dispatch() -> reentrant:
+    """A block, of a `__torch_dispatch__`, in which what it calls is recorded for autograd as it is outside of it."""
+    return reentrant()
+
+
+def redispatch_function(
+    func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """A call that asks nobody about the function itself: what it calls is asked about.
+
+    >>> class Named(xtensor.Tensor):
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return xtensor.overrides.redispatch_function(func, types, args, kwargs)
+    >>> y = xtensor.nn.functional.softmin(xtensor.ones(2).as_subclass(Named), dim=0)
+    softmin
+    neg
+    """
+    state.overrides_skip = True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        state.overrides_skip = False
 
 
 def _get_current_function_mode() -> Any:
@@ -184,6 +205,7 @@ def _functions() -> dict[Any, dict[str, Any]]:
             if isinstance(value, types.FunctionType)
             and not name.startswith("_")
             and name not in overriding.FACTORIES
+            and name not in overriding.SPARSE
             and value.__module__.partition(".")[0] == library
             and value.__module__ != Tensor.__module__
             and overriding.takes_tensors(value)
@@ -242,8 +264,10 @@ def _dummy(name: str, function: Any) -> Any:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Whether a function is one of Tensor's methods, or the getter of one of its properties."""
-    return func in set(_functions()[Tensor].values()) or getattr(func, "__name__", "") == "__get__"
+    """Whether a function is one of Tensor's methods and no function of a module, or the getter of one of its properties."""
+    if getattr(func, "__name__", "") == "__get__":
+        return True
+    return next((owner for owner, held in _functions().items() if func in held.values()), None) is Tensor
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:

@@ -28,7 +28,9 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = dtypes.get_default_dtype() if like is None else like.dtype
     place = None if like is None else like.device
-    made = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=place) for v in values]
+    made = [
+        v if hasattr(v, "__torch_function__") else as_tensor(v, dtype=dtype, device=place) for v in values
+    ]
     return tuple(broadcast_tensors(*made))
 
 

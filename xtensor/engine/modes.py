@@ -63,9 +63,15 @@ class _State(threading.local):
     saved_hooks_disabled: str | None = None
     # `__torch_function__`: 1 where arguments are not asked, 2 where modes are not either; and the modes, the innermost last.
     overrides_off: int = 0
+    # Whether the next question is left out.
+    overrides_skip: bool = False
     function_modes: tuple[Any, ...] = ()
     # `__torch_dispatch__`: the modes, the innermost last.
     dispatch_modes: tuple[Any, ...] = ()
+    # Whether classes are left out.
+    dispatch_off: bool = False
+    # The flags outside of who answers now; None where nobody does.
+    above_dispatch: int | None = None
     check_nan: bool = True
     mutation: Any = None  # what `allow_mutation_on_saved_tensors` keeps, inside its block
     # Autocast: the kinds of devices it is on for, their dtypes, and the casts of parameters made since it was entered.

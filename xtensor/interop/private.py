@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ from ..nn.state import IncompatibleKeys
 from ..nn.utils.prune import amount_of, check_amount
 from ..nn.utils.stateless import call_with
 from ..operators.below.aten import FunctionSchema, Overload, Packet
-from ..operators.below.dispatching import disabled, without_modes
+from ..operators.below.dispatching import disabled, dispatches, undispatched
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import Uninitialized
 from ..ops.create.random import randn
@@ -99,6 +100,25 @@ class StorageBase(UntypedStorage, metaclass=Base):
 
     def __init__(self, data: Any = 0, **kwargs: Any) -> None:
         super().__init__(data._xt_storage if isinstance(data, UntypedStorage) else data, **kwargs)
+
+
+class StorageWeakRef:
+    """A storage that may end meanwhile: equal for one and the same."""
+
+    def __init__(self, storage: Any) -> None:
+        self.reference = weakref.ref(
+            storage._untyped_storage._xt_storage if isinstance(storage, TypedStorage) else storage._xt_storage
+        )
+
+    def expired(self) -> bool:
+        """Whether the storage is no more."""
+        return self.reference() is None
+
+    def __hash__(self) -> int:
+        return hash(self.reference)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorageWeakRef) and self.reference is other.reference
 
 
 class DispatchKeySet:
@@ -335,7 +355,7 @@ NO = """
 BLOCKS = """
     _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _dynamo.decorators.set_stance
     _dynamo.decorators.error_on_graph_break _dynamo.decorators.patch_dynamo_config autograd.profiler.emit_itt
-    _C._DisableFuncTorch autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
+    _C._DisableFuncTorch _C._EnablePythonDispatcher autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
 """
 
 
@@ -494,8 +514,9 @@ NAMES: dict[str, Any] = {
     "_C._disabled_torch_dispatch_impl": disabled,
     "_C._is_torch_function_enabled": lambda: not modes.state.overrides_off,
     "_C._is_torch_function_mode_enabled": lambda: bool(modes.state.function_modes),
+    "_C._dispatch_isTensorSubclassLike": lambda tensor: dispatches(type(tensor)),
     "_C._len_torch_dispatch_stack": lambda: len(modes.state.dispatch_modes),
-    "_C._DisableTorchDispatch": without_modes,
+    "_C._DisableTorchDispatch": undispatched,
     "_ops.OpOverload": Overload,
     "_ops.OpOverloadPacket": Packet,
     "_C.FunctionSchema": FunctionSchema,
@@ -536,6 +557,7 @@ NAMES: dict[str, Any] = {
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
     "distributions.utils._standard_normal": standard_normal,
     "distributions.utils._sum_rightmost": sum_rightmost,
+    "multiprocessing.reductions.StorageWeakRef": StorageWeakRef,
     "nn.functional._Reduction": Reduction,
     "nn.functional._in_projection_packed": input_projections,
     "nn.functional.handle_torch_function": handle_torch_function,
@@ -564,7 +586,7 @@ NAMES: dict[str, Any] = {
     "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
-    "utils._mode_utils.no_dispatch": without_modes,
+    "utils._mode_utils.no_dispatch": undispatched,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: [
         "cpu",

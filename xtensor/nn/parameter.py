@@ -6,8 +6,8 @@ import weakref
 from typing import Any
 
 from .. import capture, devices, dtypes
-from ..operators.below.dispatching import twin
-from ..operators.overriding import DISABLED
+from ..operators.below.dispatching import dispatches, twin
+from ..operators.overriding import DISABLED, asks, by_default
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
 from ..storage import WrapperArray
@@ -93,13 +93,22 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if not isinstance(data, Tensor):
             raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         kind = type(data)
-        if type(data._xt_storage.raw) is WrapperArray:
+        if dispatches(kind) or (asks(kind) and not by_default(kind)):
+            made = data.detach()
+            if type(made) is not kind:
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an "
+                    f"instance of the same type, but return type {type(made).__name__} was found instead. To use the type "
+                    "as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+                    "implementation."
+                )
+        elif type(data._xt_storage.raw) is WrapperArray:
             made = twin(data)
         else:
             made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)
         require(made, requires_grad)
         if not isinstance(made, cls):
-            made._is_param = True
+            made.__dict__["_is_param"] = True
         return made
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:

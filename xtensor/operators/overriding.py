@@ -7,20 +7,23 @@ methods that are written in Python, and properties, are asked from the first suc
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from .. import checks, dtypes
+from .. import checks, devices, dtypes
 from ..engine.modes import DISPATCH_MODE, FUNCTION_MODE, NO_GRAD, state
 from ..geometry import contiguous_strides
-from ..tensor import Tensor, View, make_view, tensor_over
+from ..storage import Counter
+from ..tensor import Tensor, View, counter_of, make_view, tensor_over
 from ..xla.cache import bounded
 from ..xla.signals import from_start
 from .below.aten import find, trimmed
 from .below.dispatching import (
     DISABLED_DISPATCH,
+    Declined,
     WrapperStorage,
     asked_about,
     dispatched,
@@ -41,6 +44,7 @@ __all__ = [
     "arm",
     "armed",
     "asks",
+    "by_default",
     "claimed",
     "default_answer",
     "is_property",
@@ -62,18 +66,30 @@ FACTORIES = set(
     "bartlett_window blackman_window hamming_window hann_window kaiser_window normal".split()
 )
 """Functions that make tensors, of which only modes are asked."""
+SPARSE = frozenset(
+    "sparse_coo_tensor sparse_compressed_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor".split()
+)
+"""And those that are made of others below autograd."""
 INGESTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
 """Those of them that take anything, and ask no argument."""
+SPREAD = frozenset("empty zeros ones rand randn new_empty new_zeros new_ones".split())
+"""Those whose sizes may be so many arguments."""
 DRAWS = set(
     "bernoulli normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
 )
 """Draws of random numbers in the place of others, and by others."""
 LEAVES = FACTORIES.union(
     "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
-    "new_full new_tensor new_empty_strided copy_ fill_ zero_ resize_ resize_as_ as_strided_".split(),
+    "new_full new_tensor new_empty_strided copy_ fill_ zero_ set_ resize_ resize_as_ as_strided_".split(),
     DRAWS,
 )
 """Functions written in Python that classes and modes see below autograd, as operators."""
+MAKERS = (
+    FACTORIES.union(n for n in LEAVES if n.startswith("new_") or n.endswith("_like"))
+    - INGESTS
+    - {"new_tensor"}
+)
+"""Those of them that make a tensor of sizes."""
 UNTYPED = set(
     "einsum meshgrid atleast_1d atleast_2d atleast_3d broadcast_tensors true_divide gru lstm rnn_relu rnn_tanh".split()
 )
@@ -83,6 +99,11 @@ KEPT = set(
     "__hash__ __del__ __dir__ __iter__ as_subclass _make_subclass _make_wrapper_subclass __torch_dispatch__ __array_ufunc__".split()
 )
 """Methods of Tensor that nobody overrides this way."""
+ARITHMETIC = [
+    f"__{name}__"
+    for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift lt le gt ge".split()
+]
+"""Methods that Python calls before the other operand's. (A class with reflected ones of its own would have those called first.)"""
 TENSORS = ("T", "mT", "H", "mH", "data", "real", "imag")
 """Properties whose values are tensors: of the class that they are asked of."""
 
@@ -134,6 +155,9 @@ def claimed(values: Iterable[Any]) -> list[Any] | None:
     level = state.overrides_off
     if level > 1:
         return None
+    if state.overrides_skip:
+        state.overrides_skip = False
+        return None
     found = [] if level else overloaded(values)
     return found if found or state.mode & FUNCTION_MODE else None
 
@@ -167,7 +191,7 @@ def answer(func: Callable[..., Any], relevant: Sequence[Any], args: Any, kwargs:
         what = "tensor subclass" if isinstance(value, Tensor) else "object of type"
         refused.append(f"{what} {type(value)!r}")
     listed = "".join(f"\n  - {one}" for one in refused)
-    raise TypeError(
+    raise Declined(
         f"Multiple dispatch failed for '{checks.spelled(name_of(func))}'; all __torch_function__ handlers returned "
         f"NotImplemented:\n{listed}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
@@ -322,8 +346,23 @@ _data = vars(Tensor)["data"]
 
 
 def data_below(tensor: Tensor) -> Any:
-    """`data` of a class that is asked below autograd: of its own class where its values lie elsewhere."""
-    return twin(tensor) if isinstance(tensor._xt_storage, WrapperStorage) else _data.fget(tensor)
+    """`data` of a class that is asked below autograd: what it makes of `detach`, unknown to autograd."""
+    found = asked_about((tensor,))
+    if found is None:
+        return twin(tensor) if isinstance(tensor._xt_storage, WrapperStorage) else _data.fget(tensor)
+    made = answered("detach", found, (tensor,), {})
+    if dispatches(type(made)):
+        counted_by(made, Counter(counter_of(tensor).version))
+    return made
+
+
+def counted_by(tensor: Tensor, counter: Any) -> None:
+    """Have a tensor's versions counted there; its view is one of its own from then on."""
+    view, storage = tensor._xt_view, tensor._xt_storage
+    assert view is not None
+    tensor._xt_view = make_view(
+        storage, counter, view.dtype, view.sizes, view.strides, view.offset, view.conj, view.neg
+    )
 
 
 def set_data_below(tensor: Tensor, source: Any) -> None:
@@ -337,9 +376,11 @@ def set_data_below(tensor: Tensor, source: Any) -> None:
 
 
 def init_subclass(cls: type[Tensor], **named: Any) -> None:
-    """Have a class of tensors asked, unless it says `_disabled_torch_function_impl`."""
+    """Have a class of tensors asked, unless it says `_disabled_torch_function_impl`; one that dispatches alone is asked there."""
     super(Tensor, cls).__init_subclass__(**named)
     below = dispatches(cls)
+    if below and by_default(cls):
+        cls.__torch_function__ = DISABLED
     if not asks(cls) and not below:
         return
     if below and cls not in dispatching:
@@ -351,12 +392,38 @@ def init_subclass(cls: type[Tensor], **named: Any) -> None:
         arm(cls)
     if getattr_static(cls, "_xt_view") is _view:
         cls._xt_view = property(_view.__get__, _set_view)  # pyright: ignore[reportAttributeAccessIssue]
-    if late or not asks(cls):
+    if late or not (asks(cls) or below):
         return
-    own = getattr(cls.__torch_function__, "__func__", None) is not vars(Tensor)["__torch_function__"].__func__
+    if below or not by_default(cls):
+        for name in ARITHMETIC:
+            method = vars(Tensor).get(name)
+            if method is not None and getattr_static(cls, name) is method:
+                setattr(cls, name, yielding(method))
+    if not asks(cls):
+        return
+    own = not by_default(cls)
     for name, found in properties().items():
         if (own or name in TENSORS) and getattr_static(cls, name) is found:
             setattr(cls, name, asked_property(found))
+
+
+@bounded(64)
+def yielding(method: Callable[[Tensor, Any], Any]) -> Any:
+    """An arithmetic operator that leaves it to the other operand where nobody who is asked makes anything of it."""
+
+    @functools.wraps(method)
+    def operate(self: Tensor, other: Any) -> Any:
+        try:
+            return method(self, other)
+        except Declined:
+            return NotImplemented
+
+    return operate
+
+
+def by_default(cls: type[Tensor]) -> bool:
+    """Whether a class has Tensor's own `__torch_function__`."""
+    return getattr(cls.__torch_function__, "__func__", None) is vars(Tensor)["__torch_function__"].__func__
 
 
 def getattr_static(cls: type, name: str) -> Any:
@@ -408,8 +475,9 @@ def arm(kind: type) -> None:
         module = sys.modules.get(f"{library}.{below}".rstrip("."))
         for name, value in list(vars(module).items()) if module is not None else []:
             if not name.startswith("_") and is_ours(value, library) and value.__module__ != tensor:
-                if name in FACTORIES or takes_tensors(value):
-                    route(value, name in FACTORIES)
+                alone = name in FACTORIES or name in SPARSE
+                if alone or takes_tensors(value):
+                    route(value, alone)
     for name, value in list(vars(Tensor).items()):
         if name not in KEPT and (not name.startswith("_") or name.endswith("__")) and is_ours(value, library):
             if vars(Tensor).get(value.__name__) is not value:
@@ -452,10 +520,33 @@ def answered(name: str, found: list[Any], args: Any, kwargs: dict[str, Any]) -> 
     wish = bool(kwargs.pop("requires_grad", False))
     name = "_local_scalar_dense" if name == "item" else name
     given = {key: value for key, value in kwargs.items() if value is not None}
+    if name in MAKERS:
+        args, given = as_made(name, args, given)
     made = dispatched(find(name, args, given), found, args, given)
-    if name == "detach" and isinstance(made, Tensor) and (made is args[0] or made._xt_edge is not None):
-        made = twin(made)
+    if name == "detach":
+        if not isinstance(made, Tensor):
+            raise RuntimeError(f"Unable to cast {made} to Tensor")
+        if made is args[0] or made._xt_edge is not None:
+            made = twin(made)
+        if dispatches(type(made)):
+            counted_by(made, counter_of(args[0]))
     return made.requires_grad_() if wish else made
+
+
+def as_made(name: str, args: Sequence[Any], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call that makes a tensor as PyTorch's dispatcher has them: sizes are a list, the device is said."""
+    start = 1 if name.startswith("new_") else 0
+    if name in SPREAD and len(args) > start and not isinstance(args[start], (tuple, list)):
+        args = (*args[:start], args[start:])
+    args = tuple([list(a) if isinstance(a, tuple) else a for a in args])
+    options = {"dtype": given.get("dtype"), "layout": given.get("layout")}
+    if name in FACTORIES:
+        options["device"] = devices.resolve(given.get("device"))
+    elif "device" in given:
+        options["device"] = devices.resolve(given["device"])
+    options["pin_memory"] = given.get("pin_memory", False)
+    named = {key: list(v) if isinstance(v, tuple) else v for key, v in given.items() if key not in options}
+    return args, {**{key: value for key, value in options.items() if value is not None}, **named}
 
 
 @bounded(1024)

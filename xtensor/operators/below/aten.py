@@ -25,6 +25,7 @@ __all__ = [
     "declared",
     "find",
     "form_of",
+    "known",
     "packet",
     "resolved",
     "trimmed",
@@ -77,7 +78,9 @@ FORMS: dict[str, tuple[Form, ...]] = {
     "softmax": forms("int:"),
     "log_softmax": forms("int:"),
     "empty": forms("memory_format:"),
-    "arange": forms("start:1 default:"),
+    "arange": forms("start_step:2 start:1 default:"),
+    "eye": forms("m:1 default:"),
+    "randint": forms("low:2 default:"),
 }
 SCHEMA_TYPES = {
     "Array": "Tensor",
@@ -269,7 +272,8 @@ def restored(namespace: str, name: str, overload: str) -> Overload:
     return packet(name, namespace).overload(overload)
 
 
-_packets: dict[tuple[str, str], Packet] = {}
+known: dict[tuple[str, str], Packet] = {}
+"""The packets that there are, by namespace and name."""
 BESIDES = {
     "_local_scalar_dense": lambda self: self.item(),
     "_to_copy": lambda self, **options: self.to(copy=True, **options),
@@ -296,8 +300,8 @@ ALSO["equal_split"] = "split"
 
 def packet(name: str, namespace: str = "aten") -> Packet:
     """The one packet of a name."""
-    found = _packets.get((namespace, name))
-    return _packets.setdefault((namespace, name), Packet(namespace, name)) if found is None else found
+    found = known.get((namespace, name))
+    return known.setdefault((namespace, name), Packet(namespace, name)) if found is None else found
 
 
 def resolved(name: str) -> Callable[..., Any] | None:
@@ -441,7 +445,9 @@ def pulled_back(op: Any) -> Overload:
 def view_names() -> frozenset[str]:
     """The names of view operators."""
     views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
-    return frozenset((*views, *(a for v in views.values() for a in v.aliases), "detach", "alias", "slice"))
+    return frozenset(
+        (*views, *(a for v in views.values() for a in v.aliases), "detach", "alias", "slice", "split")
+    )
 
 
 def is_view(name: str) -> bool:

@@ -19,6 +19,7 @@ from ...xla.signals import from_start
 
 __all__ = [
     "DISABLED_DISPATCH",
+    "Declined",
     "DispatchPushed",
     "asked_about",
     "below",
@@ -27,7 +28,10 @@ __all__ = [
     "dispatching",
     "flat",
     "parts",
+    "reentrant",
+    "slots_of",
     "twin",
+    "undispatched",
     "without_modes",
     "wrapper",
 ]
@@ -36,9 +40,15 @@ dispatching: list[type] = []
 """The classes that dispatch: empty as long as there are none."""
 
 
+class Declined(TypeError):
+    """Nobody who was asked made anything of a call."""
+
+
 def disabled(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """What a class has as `__torch_dispatch__` whose tensors are not asked."""
-    return func(*args, **(kwargs or {}))
+    with undispatched():
+        made = func(*args, **(kwargs or {}))
+    return made
 
 
 DISABLED_DISPATCH = staticmethod(disabled)
@@ -67,7 +77,7 @@ def dispatches(kind: type) -> bool:
 def asked_about(values: Iterable[Any]) -> list[Any] | None:
     """The tensors that are asked about a call, one of a type; None where neither they nor a mode are."""
     found: list[Any] = []
-    if dispatching:
+    if dispatching and not state.dispatch_off:
         for value in flat(values):
             kind = type(value)
             if isinstance(value, Tensor) and dispatches(kind):
@@ -77,13 +87,23 @@ def asked_about(values: Iterable[Any]) -> list[Any] | None:
     return found if found or state.mode & DISPATCH_MODE else None
 
 
-def dispatched(func: Any, relevant: Sequence[Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """What the innermost mode, or the first tensor that is asked, makes of a call; TypeError where none makes anything."""
+def dispatched(
+    func: Any, relevant: Sequence[Any], args: Any, kwargs: dict[str, Any], *, called: Any = None
+) -> Any:
+    """What the innermost mode, or the first tensor that is asked, makes of a call; TypeError where none makes anything.
+
+    called: what the error calls the operator, where not by its own name.
+    """
     kinds = tuple([type(value) for value in relevant])
     refused: list[str] = []
     if state.mode & DISPATCH_MODE:
         with below(state.dispatch_modes[:-1]) as before:
-            made = before[-1].__torch_dispatch__(func, kinds, args, kwargs)
+            asked = before[-1].__torch_dispatch__
+            if getattr(asked, "__self__", before[-1]) is type(before[-1]):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method"
+                )
+            made = asked(func, kinds, args, kwargs)
         if made is not NotImplemented:
             return made
         refused.append(f"mode object {before[-1]!r}")
@@ -96,8 +116,8 @@ def dispatched(func: Any, relevant: Sequence[Any], args: Any, kwargs: dict[str, 
     if not refused:
         return func(*args, **kwargs)
     listed = "".join(f"\n  - {one}" for one in refused)
-    raise TypeError(
-        f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
+    raise Declined(
+        f"Multiple dispatch failed for '{called or func}'; all __torch_dispatch__ handlers returned NotImplemented:\n{listed}\n\n"
         "For more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
@@ -109,16 +129,17 @@ class Asked:
     """A block in which these modes are asked below autograd, the last one first. Instances nest."""
 
     BITS = 0
+    OFF = False
 
     def __init__(self, modes: tuple[Any, ...]) -> None:
         self.modes = modes
-        self.before: list[tuple[tuple[Any, ...], int]] = []
+        self.before: list[tuple[tuple[Any, ...], int, bool, int | None]] = []
 
     def __enter__(self) -> Any:
-        before = state.dispatch_modes
-        self.before.append((before, state.mode))
+        before, off = state.dispatch_modes, state.dispatch_off
+        self.before.append((before, state.mode, off, state.above_dispatch))
         flags = state.mode & ~DISPATCH_MODE | (DISPATCH_MODE if self.modes else 0) | self.BITS
-        state.dispatch_modes, state.mode = self.modes, flags
+        state.dispatch_modes, state.mode, state.dispatch_off = self.modes, flags, off or self.OFF
         return before
 
     @from_start
@@ -129,6 +150,7 @@ class Asked:
             bits = DISPATCH_MODE | self.BITS
             state.dispatch_modes = self.before[-1][0]
             state.mode = state.mode & ~bits | self.before[-1][1] & bits
+            state.dispatch_off, state.above_dispatch = self.before[-1][2:]
             self.before.pop()
 
 
@@ -139,10 +161,35 @@ class without_modes(Asked):
         super().__init__(())
 
 
+class undispatched(without_modes):
+    """A block in which neither modes nor classes are asked below autograd: operators run on the tensors' own values."""
+
+    OFF = True
+
+
 class below(Asked):
     """A block below autograd: nothing is recorded, and these modes are asked."""
 
     BITS = NO_GRAD
+
+    def __enter__(self) -> Any:
+        before = super().__enter__()
+        state.above_dispatch = self.before[-1][1]
+        return before
+
+
+class reentrant(Asked):
+    """A block, of who answers below autograd, in which operators are recorded as they were above it."""
+
+    BITS = NO_GRAD
+
+    def __init__(self) -> None:
+        super().__init__(state.dispatch_modes)
+
+    def __enter__(self) -> Any:
+        before, above = super().__enter__(), state.above_dispatch
+        state.mode = state.mode & ~NO_GRAD | (self.before[-1][1] if above is None else above) & NO_GRAD
+        return before
 
 
 class DispatchPushed:
@@ -181,9 +228,7 @@ def parts(made: Any, args: Iterable[Any] = ()) -> list[Tensor]:
     found: list[Tensor] = []
     for part in flat(made if isinstance(made, (tuple, list)) else (made,)):
         if not isinstance(part, Tensor):
-            raise TypeError(
-                f"unable to convert python type <{type(part).__name__}> to the tensor that the operator's schema says it gives"
-            )
+            raise RuntimeError(f"Unable to cast {part} to Tensor")
         found.append(twin(part) if part._xt_edge is not None or id(part) in given else part)
     return found
 
@@ -192,14 +237,19 @@ def twin(tensor: Tensor) -> Any:
     """Another object of the same class, memory and attributes, unknown to autograd."""
     kind = type(tensor)
     made = tensor_over(tensor._xt_storage, tensor._xt_view, kind=kind)
-    for name, value in tensor.__dict__.items():
-        made.__dict__[name] = value
-    for cls in kind.__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in () if issubclass(Tensor, cls) else (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(tensor, name):
-                setattr(made, name, getattr(tensor, name))
+    made.__dict__.update(tensor.__dict__)
+    for name in slots_of(kind):
+        if hasattr(tensor, name):
+            setattr(made, name, getattr(tensor, name))
     return made
+
+
+@bounded(512)
+def slots_of(kind: type[Tensor]) -> tuple[str, ...]:
+    """The slots that a class of tensors adds."""
+    found = [cls.__dict__.get("__slots__", ()) for cls in kind.__mro__ if not issubclass(Tensor, cls)]
+    names = [name for slots in found for name in ((slots,) if isinstance(slots, str) else slots)]
+    return tuple([name for name in names if name not in ("__dict__", "__weakref__")])
 
 
 def wrapper(

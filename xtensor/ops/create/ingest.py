@@ -624,7 +624,7 @@ def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None =
             raise TypeError(
                 f"expected xtensor.{dtype.scalar_name}Tensor (got xtensor.{data.dtype.scalar_name}Tensor)"
             )
-        return data.detach()
+        return data.view(data.shape)
     dtype = dtype or dtypes.get_default_dtype()
     if not args or isinstance(data, Size) or (isinstance(data, (int, np.integer)) and type(data) is not bool):
         return filled(pick_sizes("Tensor", args or (data,)), dtype, place, 0)

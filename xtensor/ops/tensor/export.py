@@ -24,8 +24,9 @@ from ...engine import modes
 from ...geometry import contiguous_strides
 from ...lowering.sharded import ShardedStorage
 from ...operators.attach import attach_methods
+from ...operators.below.dispatching import dispatches, slots_of, wrapper
 from ...shared_storage import SharedStorage, exported
-from ...storage import LazyStorage, MetaArray, Storage, cell, claimable, twin_of, unclaimed
+from ...storage import LazyStorage, MetaArray, Storage, WrapperStorage, cell, claimable, twin_of, unclaimed
 from ...tensor import (
     Tensor,
     array_of,
@@ -89,6 +90,8 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     dtype = FROM_NUMPY[cell.__get__(storage).dtype] if view is None else view.dtype
     if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
+    if isinstance(storage, WrapperStorage):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
     if storage.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     place = storage.device
@@ -317,7 +320,38 @@ def rebuild_meta_storage(shape: tuple[int, ...], dtype: dtypes.dtype) -> Storage
 
 def reduce_tensor(self: Tensor) -> Any:
     """Pickle's protocol: the storage, the geometry, and what Python knows of the tensor; never the graph."""
+    if isinstance(self._xt_storage, WrapperStorage):
+        dtype, geometry, _, requires_grad = described(self)
+        return rebuild_wrapper, (
+            type(self),
+            dtype,
+            geometry,
+            str(self.device),
+            requires_grad,
+            attributes(self),
+        )
     return rebuild_tensor, (type(self), self._xt_storage, *described(self), self.__dict__ or None)
+
+
+def attributes(tensor: Tensor) -> dict[str, Any]:
+    """What a tensor's class keeps in it, slots as well."""
+    slots = [name for name in slots_of(type(tensor)) if hasattr(tensor, name)]
+    return {**tensor.__dict__, **{name: getattr(tensor, name) for name in slots}}
+
+
+def rebuild_wrapper(
+    kind: type[Tensor],
+    dtype: dtypes.dtype,
+    geometry: tuple[Any, Any, int],
+    place: str,
+    requires_grad: bool,
+    state: dict[str, Any],
+) -> Tensor:
+    """The tensor of a pickle whose class keeps its values elsewhere."""
+    made = wrapper(kind, *geometry, dtype, devices.device(place))
+    for name, value in state.items():
+        setattr(made, name, value)
+    return made._ask_grad(True) if requires_grad else made
 
 
 def described(tensor: Tensor) -> tuple[Any, Any, Any, bool]:
@@ -363,13 +397,30 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
             "see https://github.com/pytorch/pytorch/pull/103001"
         )
-    made = rebuild_tensor(type(self), twin_of(self._xt_storage, memo), *described(self), state=None)
+    if isinstance(self._xt_storage, WrapperStorage) and dispatches(type(self)):
+        made = cloned(self)
+    else:
+        made = rebuild_tensor(type(self), twin_of(self._xt_storage, memo), *described(self), state=None)
     if self.grad is not None:
         meta_of(made).grad = copying.deepcopy(self.grad, memo)
     memo[id(self)] = made
-    if self.__dict__:
-        made.__dict__.update(copying.deepcopy(self.__dict__, memo))
+    for name, value in attributes(self).items():
+        setattr(made, name, copying.deepcopy(value, memo))
     return made
+
+
+def cloned(tensor: Tensor) -> Tensor:
+    """The copy that the class of a tensor makes whose values lie elsewhere."""
+    with modes.no_grad():
+        made = tensor.clone()
+    if type(made) is not type(tensor):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that "
+            "implement clone() and for which cloning returns another instance of the same subclass. You should either "
+            "properly implement clone() for your subclass or override __deepcopy__() if it is intended behavior for "
+            "clone() to return an instance of a different type."
+        )
+    return made.requires_grad_() if tensor.requires_grad else made
 
 
 Tensor._reduce = reduce_tensor

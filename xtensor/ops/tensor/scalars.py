@@ -12,7 +12,7 @@ from ... import checks
 from ...engine import modes
 from ...host_numbers import HostNumber, held
 from ...operators.attach import attach_methods
-from ...storage import MetaArray
+from ...storage import MetaArray, WrapperArray
 from ...tensor import ARRAY, Tensor, View, asks_grad, host_array, on_host
 from ...xla.levels import batches_of
 
@@ -73,6 +73,8 @@ def tolist(self: Tensor) -> Any:
     >>> xtensor.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
+    if type(self._xt_storage.raw) is WrapperArray:
+        raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
     if type(self._xt_storage.raw) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return host_array(self).tolist()

@@ -11,9 +11,10 @@ import numpy as np
 
 from ... import checks, devices, dtypes
 from ...operators.attach import attach_methods
-from ...operators.below.dispatching import wrapper
-from ...operators.overriding import SubclassesOff
-from ...tensor import Tensor, asks_grad, sizes_of, strides_of, tensor_over
+from ...operators.below.dispatching import dispatches, wrapper
+from ...operators.below.metadata import answers_metadata
+from ...operators.overriding import SubclassesOff, by_default
+from ...tensor import Tensor, asks_grad, refuse_other_class, sizes_of, strides_of, tensor_over
 from ..create.ingest import from_numpy
 from .export import host_values
 from .queries import is_same_size
@@ -99,20 +100,35 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    refuse_other_class(cls, self)
     source = self.view(self.shape)
     made = tensor_over(source._xt_storage, source._xt_view, source._xt_edge, cls)
     made._xt_meta = source._xt_meta
     return made
 
 
-def make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
-    """A leaf of a subclass over the memory of `data`, unknown to its history."""
+def make_subclass(
+    cls: type[Tensor],
+    data: Tensor,
+    require_grad: bool = False,
+    *,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    device_for_backend_keys: Any = None,
+) -> Tensor:
+    """A leaf of a subclass over the memory of `data`, unknown to its history.
+
+    dispatch_*: what the class's `__torch_dispatch__` is asked for, of all its tensors from now on.
+    """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    refuse_other_class(cls, data)
+    answers_metadata(cls, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     with SubclassesOff():
         source = data.detach()
-    made = tensor_over(source._xt_storage, source._xt_view, kind=cls)
-    return made._ask_grad(True) if require_grad else made
+        made = tensor_over(source._xt_storage, source._xt_view, kind=cls)
+        return made._ask_grad(True) if require_grad else made
 
 
 def make_wrapper_subclass(
@@ -129,11 +145,18 @@ def make_wrapper_subclass(
     dispatch_sizes_strides_policy: str | None = None,
     dispatch_device: bool = False,
     dispatch_layout: bool = False,
-    **more: Any,
+    _extra_dispatch_keys: Any = None,
+    storage_size: int | None = None,
 ) -> Tensor:
-    """A tensor of a subclass that keeps its values elsewhere: sizes, strides, a dtype and a device, and no memory."""
+    """A tensor of a subclass that keeps its values elsewhere: sizes, strides, a dtype and a device, and no memory.
+
+    dispatch_*: what the class's `__torch_dispatch__` is asked for, of all its tensors from now on.
+    """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not dispatches(cls) and by_default(cls):
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    answers_metadata(cls, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     place = devices.current() if device is None else devices.resolve(device)
     sizes, steps = tuple(map(int, size)), None if strides is None else tuple(map(int, strides))
     made = wrapper(cls, sizes, steps, storage_offset or 0, dtype or dtypes.get_default_dtype(), place)
