@@ -86,6 +86,24 @@ def test_a_program_that_is_still_called_is_compiled_once_more(
     assert [name for name, *_ in compiled[3:]] == ["sinh"]
 
 
+def test_a_program_that_comes_by_at_every_call_is_compiled_once_more(
+    again: quick.Again, compiled: list[tuple[str, bool, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LARGE", 0)  # as if it asked for memory
+    x = xtensor.linspace(-3, 3, LARGE)
+    first = x.cosh().numpy()
+    again.look()
+    for _ in range(3):
+        np.testing.assert_array_equal(x.cosh().numpy(), first)
+    assert again.work() > 0 and again.work() == 0
+    again.look()
+    np.testing.assert_array_equal(x.cosh().numpy(), first)
+    assert again.work() == 0 and [told for told in compiled if told[0] == "cosh"] == [
+        ("cosh", True, True),
+        ("cosh", False, False),
+    ]
+
+
 def test_small_programs_are_compiled_once(again: quick.Again, compiled: list[tuple[str, bool, bool]]) -> None:
     x = xtensor.linspace(-3, 3, 7)
     for _ in range(3):

@@ -153,10 +153,11 @@ class Again:
 
     def note(self, program: Any, form: Any, entry: Any) -> None:
         """A program for a form may be compiled once more, when it has become calm."""
+        key = id(program), form
         with self._some:
-            self._last = time.monotonic()
-            if self.on and not self._ended and len(self._noted) < NOTED:
-                self._noted[id(program), form] = program, entry
+            if self.on and not self._ended and key not in self._noted and len(self._noted) < NOTED:
+                self._last = time.monotonic()
+                self._noted[key] = program, entry
                 if self._thread is None:
                     self._thread = threading.Thread(
                         target=self._serve, name=f"{OWN}compiles again", daemon=True

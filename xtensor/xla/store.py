@@ -101,8 +101,8 @@ class Program:
         self.jitted = jitted
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
-        # Forms whose programs are compiled once more if they are called again.
-        self.looked: set[Form] = set()
+        # Forms whose programs are compiled once more if they are called again, and whether they were.
+        self.looked: BoundedCache[Form, bool] = BoundedCache(256)
         # The form that came last, how often in a row, and what has JAX's compiled call forget this function's signatures.
         self.came: Form | None = None
         self.times = 0
@@ -135,12 +135,8 @@ class Program:
         entry = None if form is None else self.kept.get(form) or self._ready(form, args)
         if form is None or entry is None:
             return self._plainly(args)
-        if form in self.looked:
-            self.looked.discard(form)
-            examples = jax.tree.map(stand_in, args)
-            again.ask(self, lambda: self.renew(form, examples))
-        elif entry.again:
-            again.note(self, form, entry)
+        if entry.again:
+            self._again(form, entry, args)
         check(entry.size)
         outs = jax.tree.unflatten(entry.tree, entry.run(leaves))
         if entry.size <= LARGE:
@@ -165,9 +161,18 @@ class Program:
             if entry is not None:
                 self.kept[form] = entry
 
+    def _again(self, form: Form, entry: Entry, args: tuple[Any, ...]) -> None:
+        """Note that a program may be compiled once more, or have it done."""
+        if form not in self.looked:
+            again.note(self, form, entry)
+        elif not self.looked[form]:
+            self.looked[form] = True
+            examples = jax.tree.map(stand_in, args)
+            again.ask(self, lambda: self.renew(form, examples))
+
     def look(self, form: Form, entry: Entry) -> None:
         """See whether the program for a form is called again: then it is to be compiled once more."""
-        self.looked.add(form)
+        self.looked[form] = False
         self.kept[form] = entry
         self.forget()
 
