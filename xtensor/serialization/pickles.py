@@ -105,6 +105,8 @@ class Machine:
         while True:
             code = take(1)[0]
             if code == STOP:
+                if not self.stack:
+                    raise self.error("unpickling stack underflow")
                 return self.pop()
             if code == PERSISTENT:
                 # What goes wrong with a storage is no fault of the pickle.

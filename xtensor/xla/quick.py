@@ -57,7 +57,9 @@ JOINING = frozenset(("concatenate", "dynamic_update_slice", "pad", "scatter"))
 MOVING = JOINING | frozenset(
     "broadcast_in_dim convert_element_type copy expand_dims reshape rev slice split squeeze stack tile transpose unstack".split()
 )
-FLOATS = frozenset(("float32", "float64", "bfloat16", "complex64", "complex128"))
+NUMBERS = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 bfloat16 complex64 complex128".split()
+)
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
@@ -80,7 +82,7 @@ def keeps(jaxpr: Any) -> bool:
     moved, sums = set(jaxpr.invars), set[Any]()
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
-        if any(v.aval.dtype.kind not in "biu" and v.aval.dtype.name not in FLOATS for v in values):
+        if any(v.aval.dtype.name not in NUMBERS for v in values):
             return False
         name = equation.primitive.name
         variables = [v for v in equation.invars if not hasattr(v, "val")]
