@@ -137,10 +137,7 @@ class HostReader(Answers):
         if not self.asked:
             self.asked = True
             here = (*self.recipe.sizes, *self.recipe.base_shape)
-            if workers.count > 1:
-                found = not is_made(program, args)
-            else:
-                found = comes_again("read", id(self.recipe)) or any(n in varied for n in here)
-            if not found:
+            varies = comes_again("read", id(self.recipe)) or any(n in varied for n in here)
+            if not varies and (workers.count < 2 or is_made(program, args)):
                 self.left = 0
         return bool(self.left)

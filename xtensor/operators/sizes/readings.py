@@ -109,11 +109,8 @@ class HostReading(Answers):
             return False
         if not self.asked:
             self.asked = True
-            if not (
-                self.comes_again()
-                if not self.loop
-                else all(map(is_one_cpu, args)) and not is_made(program, args)
-            ):
+            alone = not self.comes_again()
+            if alone and not (self.loop and all(map(is_one_cpu, args)) and not is_made(program, args)):
                 self.left = 0
                 return False
         self.left -= calls

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ..cache import BoundedCache, clear_all
+from ..cache import BoundedCache, bounded, clear_all
 from ..compiles import watched
 from ..executables import form_named, interned
 from ..jax_internals import programs as inside
@@ -278,7 +278,7 @@ def wait({parameters}):
         return program({arguments})
 {keys}
     calls = segment.calls
-    node = calls[-1][0].next.get(({number}, {names}))
+    node = calls[-1][0].next.get((number, {names}))
     if node is None:
         node = learn(segment, ({arguments}), ({names}))
         if type(node) is not Node:
@@ -422,8 +422,11 @@ class Waiter:
             expected = call(sized.expected, self.program, own)
             if expected is not None:
                 signature = Signature(expected.forms, form, held, 0)
-                told = watched(self.program.__name__)
-                signature.made = Work(lambda: prepared(signature, expected.prepare, told))
+                prepare = expected.prepare
+                signature.ready = prepare is None
+                if prepare is not None:
+                    told = watched(self.program.__name__)
+                    signature.made = Work(lambda: prepared(signature, prepare, told))
                 return signature
             found, came = call(sized.answer, self.program, own)
             if came:  # JAX's cache has it as a signature that always comes by
@@ -587,7 +590,6 @@ def flat_waiter(
             ]
         ),
         names="".join([f"k{i}, " for i in range(count)]),
-        number=called.number,
         results=(ONE if single else SEVERAL).format(arguments=arguments),
         most=MOST,
         keep="" if single else KEEP,
@@ -602,6 +604,7 @@ def flat_waiter(
         "homes": homes,
         "learn": called.learn,
         "new": new,
+        "number": called.number,
         "odd": called.at_once,
         "others": others,
         "pass_by": pass_by,
@@ -611,9 +614,15 @@ def flat_waiter(
         "state": state,
         "unflatten": None if tree is None else tree.unflatten,
     }
-    exec(compile(text, "<xtensor segments>", "exec"), namespace)
+    exec(code_of(text), namespace)
     called.function = namespace["wait"]
     return called.function
+
+
+@bounded(128)
+def code_of(text: str) -> Any:
+    """The code of a function that has calls wait: one for all programs of so many arguments and such results."""
+    return compile(text, "<xtensor segments>", "exec")
 
 
 LENGTHS = 16

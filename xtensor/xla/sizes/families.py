@@ -228,6 +228,8 @@ class Families:
         way = None if entry is None else entry.way
         if way is None or not (way.program.exact and way.direct):
             return None
+        if way.program.proven:
+            return Expected(way.forms(), None)
         examples, run = way.examples(leaves), way.program.run
         return Expected(way.forms(), lambda told: self.prepare(run, *examples, told=told))
 
@@ -279,7 +281,7 @@ class Families:
         assert values is not None
         if not family.anywhere:
             varied.update(dict.fromkeys(values))
-        if found.exact and is_made(program, jax.tree.unflatten(tree, leaves)):
+        if family.anywhere and is_made(program, jax.tree.unflatten(tree, leaves)):
             return None
         return Way(found, values, *place)
 

@@ -63,11 +63,11 @@ def put(array: Any, sharding: Any, committed: bool) -> Any:
 
 class Expected(NamedTuple):
     """What is known of calls that are to be answered: the forms of what they give, and what has their program compiled, with who is told
-    of that.
+    of that; None where it is.
     """
 
     forms: list[Any]
-    prepare: Callable[[Any], None]
+    prepare: Callable[[Any], None] | None
 
 
 class Answers:
