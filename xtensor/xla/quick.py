@@ -153,6 +153,10 @@ class Again:
         self._thread: threading.Thread | None = None
         self._ended = False
 
+    def wait(self) -> None:
+        """Something new has been compiled."""
+        self._last = time.monotonic()
+
     def note(self, program: Any, form: Any, entry: Any) -> None:
         """A program for a form may be compiled once more, when it has become calm."""
         key = id(program), form
