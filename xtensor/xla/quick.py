@@ -57,9 +57,7 @@ JOINING = frozenset(("concatenate", "dynamic_update_slice", "pad", "scatter"))
 MOVING = JOINING | frozenset(
     "broadcast_in_dim convert_element_type copy expand_dims reshape rev slice split squeeze stack tile transpose unstack".split()
 )
-NUMBERS = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 bfloat16 complex64 complex128".split()
-)
+NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 bfloat16".split())
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
@@ -73,7 +71,7 @@ def is_quick(device: Any, jaxpr: Any) -> bool:
 
 
 def keeps(jaxpr: Any) -> bool:
-    """Whether all operations of a jaxpr have the same bits either way; those of halves and of 8 bits may not, nor may loops.
+    """Whether all operations of a jaxpr have the same bits either way; those of halves, of 8 bits and complex ones may not, nor may loops.
 
     Where a product meets an addition, LLVM makes them one rounding. A short sum, which becomes a row of additions, may have other such
     pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there.
