@@ -61,6 +61,8 @@ NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 floa
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
+CURVES = frozenset("acos asin cos cosh exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
+"""Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements."""
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
 
@@ -83,6 +85,8 @@ def keeps(jaxpr: Any) -> bool:
         if any(v.aval.dtype.name not in NUMBERS for v in values):
             return False
         name = equation.primitive.name
+        if name in CURVES and any(v.aval.dtype == np.float64 for v in values):
+            return False
         variables = [v for v in equation.invars if not hasattr(v, "val")]
         if name in MOVING and moved.issuperset(variables):
             moved.update(equation.outvars)
