@@ -227,6 +227,9 @@ def test_what_comes_often_is_compiled_as_it_is(made: collections.Counter[str]) -
     assert calls[-1] == calls[-4] and calls[-1] - calls[2] == OFTEN  # less the one of 7
 
 
+@pytest.mark.skipif(
+    segments.workers.count < 2, reason="one processor: nothing is compiled beside the program"
+)
 def test_what_comes_often_is_compiled_beside_if_the_bits_are_the_same(made: collections.Counter[str]) -> None:
     for n in (5, 6, 7, *[8] * SOON):
         tensor(n, 3, seed=1).expm1().tolist()

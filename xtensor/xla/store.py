@@ -256,7 +256,7 @@ class Program:
         if traced.jaxpr.effects:
             return None
         if not once_more:
-            again.wait()
+            again.put_off()
             for told in made_anew:
                 told()
         jaxpr = traced.jaxpr.jaxpr
