@@ -314,6 +314,11 @@ def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
 reading = threading.RLock()
 
 
+def yet_to_read(storage: Storage) -> Unread | Pending | None:
+    """What a storage is still to read, or None. No attribute of a LazyStorage: another thread may make it a Storage before it is found."""
+    return cell.__get__(storage) if type(storage) is LazyStorage else None
+
+
 class LazyStorage(Storage):
     """A storage whose array is read when it is first touched; from then on it is a Storage like any other."""
 
@@ -327,14 +332,9 @@ class LazyStorage(Storage):
         self.cover = None
 
     @property
-    def unread(self) -> Unread | Pending | None:
-        """What is still to be read, or None once it was."""
-        return cell.__get__(self) if type(self) is LazyStorage else None
-
-    @property
     def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         with reading:
-            unread = self.unread
+            unread = yet_to_read(self)
             if unread is not None:
                 array, shared = unread.read()
                 cell.__set__(self, array)
@@ -354,13 +354,13 @@ class LazyStorage(Storage):
 
     def nbytes(self) -> int:
         with reading:
-            unread = self.unread
+            unread = yet_to_read(self)
             return Storage.nbytes(self) if unread is None else math.prod(unread.shape) * unread.dtype.itemsize
 
     @property
     def device(self) -> devices.device:
         with reading:
-            unread = self.unread
+            unread = yet_to_read(self)
             if unread is None or isinstance(unread, Pending):
                 return devices.of_array(cell.__get__(self))
             return unread.device
@@ -512,7 +512,7 @@ class UntypedStorage:
         storage = self._xt_storage
         if place == storage.device:
             return self
-        unread = storage.unread if isinstance(storage, LazyStorage) else None
+        unread = yet_to_read(storage)
         if unread is not None and not isinstance(unread, Pending):
             return UntypedStorage(LazyStorage(unread.on(place)))
         return UntypedStorage(Storage(devices.put(self._xt_storage.array, place)))

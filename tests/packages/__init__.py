@@ -62,8 +62,10 @@ def missing(name: str) -> set[str]:
     return needs(name) - set(packages_distributions())
 
 
-def run(command: Sequence[str], name: str, timeout: float = 900) -> tuple[Figures, float]:
-    """The figures of a program under a command, and its wall time in seconds."""
+def run(
+    command: Sequence[str], name: str, timeout: float = 900, cache: str | None = None
+) -> tuple[Figures, float]:
+    """The figures of a program under a command, and its wall time in seconds. cache: the compile cache's folder, not the usual one."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     quiet = {
         "HF_HUB_OFFLINE": "1",
@@ -71,6 +73,10 @@ def run(command: Sequence[str], name: str, timeout: float = 900) -> tuple[Figure
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONPATH": path,
     }
+    kept = dict(os.environ)
+    if cache is not None:
+        kept.pop("JAX_COMPILATION_CACHE_DIR", None)
+        quiet["XTENSOR_COMPILE_CACHE"] = cache
     started = time.perf_counter()
     done = subprocess.run(
         [*command, str(FOLDER / f"{name}.py")],
@@ -78,7 +84,7 @@ def run(command: Sequence[str], name: str, timeout: float = 900) -> tuple[Figure
         text=True,
         check=False,
         timeout=timeout,
-        env=os.environ | quiet,
+        env=kept | quiet,
     )
     seconds = time.perf_counter() - started
     if done.returncode:

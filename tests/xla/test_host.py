@@ -65,3 +65,19 @@ def test_malloc_of_the_user_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
     host.prepare()
     assert host.THRESHOLDS not in told
+
+
+@pytest.mark.parametrize(
+    ("own", "then"),
+    [((700, 10, 10), (7_000, 10, 10)), ((2_000, 10, 0), (20_000, 10, 0)), ((500, 5, 5), (500, 5, 5))],
+)
+def test_the_collector_looks_less_often_where_python_set_it(
+    monkeypatch: pytest.MonkeyPatch, own: tuple[int, ...], then: tuple[int, ...]
+) -> None:
+    thresholds = [own]
+    stand_in = SimpleNamespace(
+        get_threshold=lambda: thresholds[-1], set_threshold=lambda *t: thresholds.append(t)
+    )
+    monkeypatch.setattr(host, "gc", stand_in)
+    host.collect_less(10)
+    assert thresholds[-1] == then

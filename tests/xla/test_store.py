@@ -21,6 +21,7 @@ import xtensor
 from tests.fuzz.interrupts import stopped, watched
 from xtensor import compile_cache
 from xtensor.xla import executables, sizes, store, x64
+from xtensor.xla.cache import BoundedCache
 from xtensor.xla.jax_internals import caching
 from xtensor.xla.x64 import call, jit
 
@@ -289,6 +290,7 @@ def test_programs_go_when_others_come(folder, monkeypatch):
     )  # which would answer most of these by one program
     monkeypatch.setattr(x64, "signatures", store.inside.Signatures(capacity=16))
     monkeypatch.setattr(store, "signatures", x64.signatures)
+    monkeypatch.setattr(store, "_latest", BoundedCache(16))
     made, evicted = jit(ours(lambda a: a + 1)), count("evicted")
     for n in range(1, 41):
         assert made(jnp.zeros(n, "float32")).tolist() == [1.0] * n
@@ -297,6 +299,16 @@ def test_programs_go_when_others_come(folder, monkeypatch):
     hits = count("hits")
     assert made(jnp.zeros(1, "float32")).tolist() == [1.0]
     assert count("hits") == hits + 1  # gone from memory, and on disk
+
+
+def test_what_the_compiled_call_forgets_is_not_loaded_again(folder):
+    made: Any = jit(ours(lambda a: a + 2))
+    for n in (3, 4):
+        made(jnp.zeros(n, "float32"))
+    before = count("hits"), count("misses"), count("evicted")
+    made._clear_cache()
+    assert [made(jnp.zeros(n, "float32")).tolist() for n in (3, 4)] == [[2.0] * 3, [2.0] * 4]
+    assert (count("hits"), count("misses"), count("evicted")) == before
 
 
 def test_nothing_of_a_trace_stays(folder):

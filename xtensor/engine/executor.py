@@ -157,15 +157,12 @@ class Interpreter:
         def push(node: Node, grads: Sequence[Any]) -> None:
             heappush(ready, (-node._xt_sequence_nr, ticks(), node, grads))
 
-        if task.needed is not None or state.mode & (ANOMALY | PROFILING):
-            push(node, grads)
-            while ready:
-                _, _, node, grads = heappop(ready)
-                task.route(node, self._evaluate(task, node, tuple(grads)), push)
-            return
+        watched = state.mode & (ANOMALY | PROFILING)
         counts, not_ready, keep_graph = task.dependencies, task.not_ready, task.keep_graph
+        needed, captures = task.needed, task.captures or {}
         while True:
-            if node._xt_meta is None:
+            runs = needed is None or (node in needed and node not in captures)
+            if runs and node._xt_meta is None and not watched:
                 outputs = node.apply(grads if type(grads) is tuple else tuple(grads))
                 if not node._xt_trusted:
                     outputs = self._validate(node, node._xt_edges, outputs)
@@ -189,6 +186,8 @@ class Interpreter:
                     waiting.add(slot, grad)
                     if not left:
                         push(target, not_ready.pop(target))
+                    continue
+                if needed is not None and target not in needed and target not in captures:
                     continue
                 size = target._xt_num_inputs
                 full = (grad,) if size == 1 else (*(None,) * slot, grad, *(None,) * (size - slot - 1))

@@ -13,10 +13,8 @@ from types import FrameType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from .. import geometry
+from .. import dtypes, geometry
 from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
 from ..errors import noted
@@ -50,6 +48,7 @@ __all__ = ["clean", "complete", "execute", "handed", "invoke", "is_unusual", "no
 
 new = object.__new__
 state = modes.state
+INEXACT = frozenset(d.numpy for d in dtypes.ALL if d.is_floating_point or d.is_complex)
 
 
 # Set by `autocast`: the arguments of a call with the dtypes that autocast wants for this operator.
@@ -456,7 +455,7 @@ def record(
 def connect(op: Operator, node: Any, results: list[Tensor]) -> None:
     differentiable = False
     for i, tensor in enumerate(results):
-        if jnp.issubdtype(form_of(tensor).dtype, np.inexact):
+        if form_of(tensor).dtype in INEXACT:
             tensor._xt_edge = (node, i)
             differentiable = True
     if differentiable:

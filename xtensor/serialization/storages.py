@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..ops.tensor.typed_storages import TypedStorage
-from ..storage import LazyStorage, MetaArray, Storage, UntypedStorage
+from ..storage import MetaArray, Storage, UntypedStorage, yet_to_read
 from ..tensor import Tensor, make_view, tensor_over
 from ..xla.x64 import call
 
@@ -111,7 +111,7 @@ def named_by(loaded: LoadedStorage | TypedStorage) -> Storage:
 
 def unread_of(storage: Storage) -> FileStorage | None:
     """What is still to be read of a storage, or None."""
-    unread = storage.unread if isinstance(storage, LazyStorage) else None
+    unread = yet_to_read(storage)
     return unread if isinstance(unread, FileStorage) else None
 
 

@@ -1,12 +1,13 @@
-"""What is set once per process, when xtensor is imported, for the CPU that it runs on: XLA's code generation and malloc.
+"""What is set once per process, when xtensor is imported: XLA's code generation for the CPU, malloc, and how often Python collects garbage.
 
-`XTENSOR_TUNE_HOST=0` in the environment leaves both as they are. What the user has set in `XLA_FLAGS`, or of malloc by
+`XTENSOR_TUNE_HOST=0` in the environment leaves all as they are. What the user has set in `XLA_FLAGS`, or of malloc by
 `MALLOC_*` variables, stays; so do flags that XLA read before, where JAX ran a program before xtensor was imported.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import platform
 import sys
@@ -37,6 +38,9 @@ THRESHOLDS: dict[int, int] = {
 }
 """glibc's settings: by its own ones an array of a megabyte is given back and its pages are made anew at every call."""
 
+YOUNG = (700, 2_000)
+"""After how many new objects Python looks for garbage among them, by its own settings (before 3.13 and since)."""
+
 
 def prepare() -> None:
     """Set what is not set yet."""
@@ -47,6 +51,7 @@ def prepare() -> None:
         set_flags(FLAGS)
     if sys.platform == "linux" and not any(name.startswith("MALLOC_") for name in os.environ):
         set_thresholds(THRESHOLDS)
+    collect_less(10)
 
 
 def set_flags(flags: dict[str, str]) -> None:
@@ -74,3 +79,12 @@ def set_thresholds(thresholds: dict[int, int]) -> None:
         return
     for parameter, value in thresholds.items():
         mallopt(parameter, value)
+
+
+def collect_less(times: int) -> None:
+    """Have the collector look so many times less often, if it does as Python sets it: a call makes ten objects and more that it follows, a
+    call of PyTorch one.
+    """
+    young, *older = gc.get_threshold()
+    if young in YOUNG:
+        gc.set_threshold(times * young, *older)

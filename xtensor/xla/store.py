@@ -2,7 +2,7 @@
 
 JAX's compiled call keeps what ran last, `CAPACITY` programs of all together. A signature that it does not know comes here:
 
-    kept        what was made ahead for this signature, or is large and asks for memory at every call
+    kept        what was made ahead for this signature, was handed out lately, or is large and asks for memory at every call
     the folder  an executable under a digest of the function (`identity.py`), of the arguments' form, and of all settings that
                 traces depend on: it is loaded and runs, and nothing is traced or lowered
     compiling   the plain way; the executable goes to the folder, and what runs from then on is loaded from those bytes, which
@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import math
 import time
@@ -48,6 +49,9 @@ One that goes takes some 30 ms of CPU: libgcc looks for its unwind tables in a l
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
+_numbers = itertools.count()
+_latest: BoundedCache[tuple[int, Form], Entry] = BoundedCache(512)
+"""Those that JAX's compiled call was handed last, by the function's number: it may have to forget all of a function's signatures."""
 made_anew: list[Callable[[], None]] = []
 """Told of each program that has to be compiled."""
 FACTS = "-facts"
@@ -92,6 +96,7 @@ class Program:
         "jitted",
         "kept",
         "looked",
+        "number",
         "options",
         "times",
     )
@@ -100,6 +105,7 @@ class Program:
         self.function = function
         self.jitted = jitted
         self.options = options
+        self.number = next(_numbers)
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
         # Forms whose programs are compiled once more if they are called again, and whether they were.
         self.looked: BoundedCache[Form, bool] = BoundedCache(256)
@@ -132,7 +138,7 @@ class Program:
         if self.times > 2:
             self.came = None
             self.forget()
-        entry = None if form is None else self.kept.get(form) or self._ready(form, args)
+        entry = None if form is None else self._entry(form, args)
         if form is None or entry is None:
             return self._plainly(args)
         if entry.again:
@@ -141,13 +147,21 @@ class Program:
         outs = jax.tree.unflatten(entry.tree, entry.run(leaves))
         if entry.size <= LARGE:
             self.kept.pop(form, None)
-            _handed[0] += 1
+            _latest[self.number, form] = entry
             return outs, entry.fast, False
         # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes
         # by here at every call.
         self.kept[form] = entry
         self.came = None
         return jax.block_until_ready(outs), None, False
+
+    def _entry(self, form: Form, args: tuple[Any, ...]) -> Entry | None:
+        """The executable of a form: made ahead, handed out lately, found or made."""
+        entry = self.kept.get(form) or _latest.get((self.number, form))
+        if entry is None:
+            entry = self._ready(form, args)
+            _handed[0] += 1
+        return entry
 
     def prepare(self, *examples: Any) -> None:
         """Have the executable for these forms ready (arrays, or `jax.ShapeDtypeStruct`s of them): a first call only runs it."""
@@ -156,7 +170,7 @@ class Program:
         if form is None:
             with sharing, compile_cache.compiling():
                 self.jitted.lower(*examples).compile()
-        elif form not in self.kept:
+        elif form not in self.kept and (self.number, form) not in _latest:
             entry = self._ready(form, examples)
             if entry is not None:
                 self.kept[form] = entry

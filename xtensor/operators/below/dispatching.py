@@ -135,11 +135,21 @@ class Asked:
         self.modes = modes
         self.before: list[tuple[tuple[Any, ...], int, bool, int | None]] = []
 
+    def flags(self) -> int:
+        """The mode within the block, modes aside."""
+        return state.mode | self.BITS
+
+    def above(self) -> int | None:
+        """What `state.above_dispatch` is within the block."""
+        return state.above_dispatch
+
     def __enter__(self) -> Any:
-        before, off = state.dispatch_modes, state.dispatch_off
+        before, off, above = state.dispatch_modes, state.dispatch_off, self.above()
+        flags = self.flags() & ~DISPATCH_MODE | (DISPATCH_MODE if self.modes else 0)
         self.before.append((before, state.mode, off, state.above_dispatch))
-        flags = state.mode & ~DISPATCH_MODE | (DISPATCH_MODE if self.modes else 0) | self.BITS
-        state.dispatch_modes, state.mode, state.dispatch_off = self.modes, flags, off or self.OFF
+        # Assignments alone from here on: an interrupt comes before the block or within it.
+        state.above_dispatch, state.dispatch_modes = above, self.modes
+        state.mode, state.dispatch_off = flags, off or self.OFF
         return before
 
     @from_start
@@ -172,10 +182,8 @@ class below(Asked):
 
     BITS = NO_GRAD
 
-    def __enter__(self) -> Any:
-        before = super().__enter__()
-        state.above_dispatch = self.before[-1][1]
-        return before
+    def above(self) -> int | None:
+        return state.mode
 
 
 class reentrant(Asked):
@@ -186,10 +194,9 @@ class reentrant(Asked):
     def __init__(self) -> None:
         super().__init__(state.dispatch_modes)
 
-    def __enter__(self) -> Any:
-        before, above = super().__enter__(), state.above_dispatch
-        state.mode = state.mode & ~NO_GRAD | (self.before[-1][1] if above is None else above) & NO_GRAD
-        return before
+    def flags(self) -> int:
+        above = state.above_dispatch
+        return state.mode & ~NO_GRAD | (state.mode if above is None else above) & NO_GRAD
 
 
 class DispatchPushed:

@@ -10,7 +10,7 @@ import numpy as np
 from ... import devices, dtypes, geometry
 from ...host_numbers import HostNumber
 from ...ops.tensor.export import claimable
-from ...storage import LazyStorage, MetaArray, Storage
+from ...storage import LazyStorage, MetaArray, Storage, yet_to_read
 from ...tensor import Tensor, make_view, new
 
 __all__ = ["HostValues", "host_values", "in_worker", "late", "rebuild_storage", "rows", "stacked"]
@@ -49,7 +49,7 @@ class HostValues:
 
 def host_values(storage: Storage) -> np.ndarray[Any, Any]:
     """The values of a storage, without XLA where they have not been touched."""
-    unread = storage.unread if isinstance(storage, LazyStorage) else None
+    unread = yet_to_read(storage)
     if isinstance(unread, HostNumber):
         return np.array(unread.value, unread.dtype)
     return unread.values if isinstance(unread, HostValues) else np.asarray(storage.array)

@@ -281,7 +281,7 @@ class Families:
         assert values is not None
         if not family.anywhere:
             varied.update(dict.fromkeys(values))
-        if family.anywhere and is_made(program, jax.tree.unflatten(tree, leaves)):
+        if is_made(program, jax.tree.unflatten(tree, leaves)):
             return None
         return Way(found, values, *place)
 
