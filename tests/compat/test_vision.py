@@ -77,6 +77,69 @@ def test_roi_align(rng, ratio, aligned):
     np.testing.assert_allclose((x.grad * x).sum().item(), wanted.sum(), rtol=1e-3, atol=1e-4)
 
 
+def own_channels(wide, size):
+    """Of `(k, c * rows * columns, rows, columns)` what each bin has of its own channels."""
+    rows, columns = size
+    parts = wide.reshape(len(wide), -1, rows, columns, rows, columns)
+    return np.stack(
+        [np.stack([parts[:, :, i, j, i, j] for j in range(columns)], -1) for i in range(rows)], -2
+    )
+
+
+@pytest.mark.parametrize("ratio", [2, -1])
+def test_ps_roi_align_has_channels_of_its_own_for_each_bin(rng, ratio):
+    maps = xtensor.from_numpy(rng.standard_normal((2, 12, 6, 8)).astype(np.float32)).requires_grad_()
+    rois = xtensor.from_numpy(np.concatenate([[[0], [1], [1]], boxes_of(rng, 3, 14)], 1).astype(np.float32))
+    wanted = own_channels(vision.roi_align(maps, rois, 0.5, 2, 3, ratio, True).detach().numpy(), (2, 3))
+    found, _ = vision.ps_roi_align(maps, rois, 0.5, 2, 3, ratio)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-4, atol=1e-5)
+    found.sum().backward()
+    np.testing.assert_allclose((maps.grad * maps).sum().item(), wanted.sum(), rtol=1e-3, atol=1e-4)
+
+
+def test_ps_roi_pool(rng):
+    maps = rng.standard_normal((1, 6, 7, 9)).astype(np.float32)
+    wanted = np.zeros((1, 6, 2, 3))
+    for i, (low, high) in enumerate([(1, 3), (3, 5)]):
+        for j, (left, right) in enumerate([(2, 4), (4, 6), (6, 8)]):
+            wanted[0, :, i, j] = maps[0, :, low:high, left:right].mean((1, 2))
+    rois = xtensor.tensor([[0.0, 4, 2, 16, 10]])
+    found, _ = vision.ps_roi_pool(xtensor.from_numpy(maps), rois, 0.5, 2, 3)
+    np.testing.assert_allclose(found.numpy(), own_channels(wanted, (2, 3)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_deform_conv2d(rng, masked):
+    shapes = (2, 4, 5, 6), (6, 2, 3, 2), (2, 24, 3, 2), (2, 12, 3, 2), (6,)
+    given = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    image, weight, offset, mask, bias = given
+    wanted = np.zeros((2, 6, 3, 2)) + bias[:, None, None]
+    for n, o, y, x, i, j in np.ndindex(*wanted.shape, 3, 2):
+        for c in range(2):
+            # Two groups of channels, of outputs and of offsets: of each, the first has the first half.
+            group, tap = o // 3, 2 * i + j
+            at = 12 * group + 2 * tap
+            row, column = 2 * y - 1 + i + offset[n, at, y, x], 2 * x - 1 + 2 * j + offset[n, at + 1, y, x]
+            padded = np.pad(image[n, 2 * group + c], 9)
+            r, q = int(np.floor(row)), int(np.floor(column))
+            a, b = row - r, column - q
+            four = padded[r + 9 : r + 11, q + 9 : q + 11]
+            value = np.array([1 - a, a]) @ four @ np.array([1 - b, b])
+            wanted[n, o, y, x] += (
+                weight[o, c, i, j] * value * (mask[n, 6 * group + tap, y, x] if masked else 1)
+            )
+    tensors = [xtensor.from_numpy(v).requires_grad_() for v in given]
+    maps, taps, moved, factors, more = tensors
+    found = vision.deform_conv2d(maps, taps, moved, factors, more, 2, 2, 1, 1, 1, 2, 2, 2, masked)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-4, atol=1e-4)
+    found.sum().backward()
+    # It is linear in the image, and in the weight: the gradient along either is the value without the bias.
+    for t in (maps, taps):
+        np.testing.assert_allclose(
+            (t.grad * t).sum().item(), (wanted - bias[:, None, None]).sum(), rtol=1e-3, atol=1e-3
+        )
+
+
 def test_an_extension_of_torchvision_s_gives_the_operators(tmp_path):
     xtensor.library.ops.load_library(str(tmp_path / "torchvision" / "_C.so"))
     assert xtensor.library.ops.torchvision.nms(xtensor.zeros(0, 4), xtensor.zeros(0), 0.5).numel() == 0

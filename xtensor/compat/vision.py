@@ -20,7 +20,7 @@ from ..tensor import Tensor, array_of, host_array, wrap
 from ..xla.cache import bounded
 from ..xla.x64 import call, jit
 
-__all__ = ["OPERATORS", "nms", "roi_align", "roi_pool"]
+__all__ = ["OPERATORS", "deform_conv2d", "nms", "ps_roi_align", "ps_roi_pool", "roi_align", "roi_pool"]
 
 AT_ONCE = 64
 """How many regions are cut out together: the cuts of all would be many times their maps."""
@@ -85,6 +85,21 @@ def _corners(at: Any, size: int) -> tuple[Any, Any, Any, Any]:
     return low, high, jnp.where(outside, 0, 1 - weight), jnp.where(outside, 0, weight)
 
 
+def _samples(first: Any, extent: Any, bins: int, most: int, ratio: int, length: int) -> tuple[Any, ...]:
+    """What `_corners` says of all samples along an axis, the weights of those that a bin does not have being 0; and how many it has."""
+    step = extent / bins
+    number = jnp.asarray(ratio, step.dtype) if ratio > 0 else jnp.ceil(step)
+    places = jnp.arange(most, dtype=step.dtype)
+    at = (
+        first
+        + jnp.arange(bins, dtype=step.dtype)[:, None] * step
+        + (places + 0.5) * step / jnp.maximum(number, 1)
+    )
+    low, high, near, far = _corners(at.reshape(-1), length)
+    taken = jnp.tile(places < number, bins)
+    return low, high, near * taken, far * taken, jnp.maximum(number, 1)
+
+
 def _aligned(
     maps: Any,
     rois: Any,
@@ -102,17 +117,7 @@ def _aligned(
     def axis(start: Any, end: Any, bins: int, most: int, length: int) -> Any:
         first, last = start * scale - shift, end * scale - shift
         extent = last - first if aligned else jnp.maximum(last - first, 1.0)
-        step = extent / bins
-        number = jnp.asarray(ratio, wide) if ratio > 0 else jnp.ceil(step)
-        places = jnp.arange(most, dtype=wide)
-        at = (
-            first
-            + jnp.arange(bins, dtype=wide)[:, None] * step
-            + (places + 0.5) * step / jnp.maximum(number, 1)
-        )
-        low, high, near, far = _corners(at.reshape(-1), length)
-        taken = jnp.tile(places < number, bins)
-        return low, high, near * taken, far * taken, jnp.maximum(number, 1)
+        return _samples(first, extent, bins, most, ratio, length)
 
     def one(roi: Any) -> Any:
         roi = roi.astype(wide)
@@ -149,6 +154,134 @@ def _pooled(maps: Any, rois: Any, scale: Any, *, size: tuple[int, int]) -> Any:
         return jnp.where(jnp.isneginf(found), 0, found)
 
     return lax.map(one, rois.astype(jnp.float32), batch_size=AT_ONCE)
+
+
+def _own(image: Any, size: tuple[int, int]) -> Any:
+    """The maps `(c, *size, h, w)` of an image whose every bin has channels of its own."""
+    return image.reshape(-1, *size, *image.shape[1:])
+
+
+def _own_aligned(
+    maps: Any, rois: Any, scale: Any, *, size: tuple[int, int], grid: tuple[int, int], ratio: int
+) -> Any:
+    """`_aligned` where every bin has channels of its own: sums with a matrix of weights along each axis."""
+    wide = jnp.promote_types(maps.dtype, jnp.float32)
+
+    def axis(start: Any, end: Any, bins: int, most: int, length: int) -> Any:
+        first = start * scale - 0.5
+        low, high, near, far, number = _samples(first, end * scale - 0.5 - first, bins, most, ratio, length)
+        places = jnp.arange(length)
+        weights = jnp.where(places == low[:, None], near[:, None], 0) + jnp.where(
+            places == high[:, None], far[:, None], 0
+        )
+        return weights.reshape(bins, most, length).sum(1) / number
+
+    def one(roi: Any) -> Any:
+        roi = roi.astype(wide)
+        image = maps[roi[0].astype(jnp.int32)].astype(wide)
+        rows = axis(roi[2], roi[4], size[0], grid[0], image.shape[1])
+        columns = axis(roi[1], roi[3], size[1], grid[1], image.shape[2])
+        return jnp.einsum("cijhw,ih,jw->cij", _own(image, size), rows, columns)
+
+    return lax.map(one, rois, batch_size=AT_ONCE).astype(maps.dtype)
+
+
+def _own_pooled(maps: Any, rois: Any, scale: Any, *, size: tuple[int, int]) -> Any:
+    """The average of every bin, which has channels of its own; 0 of an empty one."""
+
+    def axis(start: Any, end: Any, bins: int, length: int) -> Any:
+        first, last = (jnp.floor(jnp.abs(x * scale) + 0.5) * jnp.sign(x) for x in (start, end))
+        step = jnp.maximum(last - first, 1.0) / bins
+        number = jnp.arange(bins, dtype=jnp.float32)
+        low = jnp.clip(jnp.floor(number * step) + first, 0, length - 1)
+        high = jnp.clip(jnp.ceil((number + 1) * step) + first, 0, length - 1)
+        places = jnp.arange(length)
+        inside = (places >= low[:, None]) & (places < high[:, None])
+        return inside / jnp.maximum(high - low, 1)[:, None]
+
+    def one(roi: Any) -> Any:
+        image = maps[roi[0].astype(jnp.int32)]
+        rows = axis(roi[2], roi[4], size[0], image.shape[1]).astype(image.dtype)
+        columns = axis(roi[1], roi[3], size[1], image.shape[2]).astype(image.dtype)
+        return jnp.einsum("cijhw,ih,jw->cij", _own(image, size), rows, columns)
+
+    return lax.map(one, rois.astype(jnp.float32), batch_size=AT_ONCE)
+
+
+def _deformed(
+    input: Any,
+    weight: Any,
+    offset: Any,
+    mask: Any,
+    bias: Any,
+    *,
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    dilation: tuple[int, int],
+    groups: int,
+    masked: bool,
+) -> Any:
+    """A convolution whose every tap reads where an offset leads it (Dai et al., Deformable Convolutional Networks, 2017)."""
+    n, channels, height, width = input.shape
+    kernel = weight.shape[2:]
+    taps = kernel[0] * kernel[1]
+    out = offset.shape[2:]
+    parts = offset.shape[1] // (2 * taps)
+    moved = offset.reshape(n, parts, taps, 2, *out)
+
+    def axis(at: int, size: int) -> Any:
+        tap = jnp.asarray(np.indices(kernel)[at].reshape(-1, 1, 1) * dilation[at], input.dtype)
+        start = np.arange(out[at]) * stride[at] - padding[at]
+        place = jnp.asarray(start.reshape((-1, 1) if at == 0 else (1, -1)), input.dtype)
+        found = place + tap + moved[:, :, :, at]
+        low = jnp.floor(found)
+        far = found - low
+        for near, weights in ((low, 1 - far), (low + 1, far)):
+            inside = (near >= 0) & (near <= size - 1)
+            yield jnp.clip(near, 0, size - 1).astype(jnp.int32), jnp.where(inside, weights, 0)
+
+    values = input.reshape(n, parts, channels // parts, height * width)
+    columns: Any = 0
+    sides = list(axis(1, width))
+    for row, upper in axis(0, height):
+        for column, nearer in sides:
+            at = (row * width + column).reshape(n, parts, 1, -1)
+            read = jnp.take_along_axis(values, at, axis=3).reshape(n, parts, -1, taps, *out)
+            columns += read * (upper * nearer)[:, :, None]
+    if masked:
+        columns *= mask.reshape(n, parts, 1, taps, *out)
+    columns = columns.reshape(n, groups, channels // groups, taps, *out)
+    weights = weight.reshape(groups, -1, channels // groups, taps)
+    return jnp.einsum("ngctyx,goct->ngoyx", columns, weights).reshape(n, -1, *out) + bias[:, None, None]
+
+
+@bounded(256)
+def _deforming(options: tuple[tuple[str, Any], ...]) -> tuple[Any, Any]:
+    """`_deformed` with options, and its derivative."""
+
+    def forward(*given: Any) -> Any:
+        return _deformed(*given, **dict(options))
+
+    def backward(grad: Any, *given: Any) -> Any:
+        return jax.vjp(forward, *given)[1](grad)
+
+    return jit(forward), jit(backward)
+
+
+class _Deforming(Function):
+    """A deformable convolution, with gradients for all its arguments."""
+
+    @staticmethod
+    def forward(ctx: Any, programs: Any, *given: Tensor) -> Tensor:
+        ctx.save_for_backward(*given)
+        ctx.programs = programs
+        return wrap(call(programs[0], *map(array_of, given)))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        found = call(ctx.programs[1], array_of(grad), *map(array_of, ctx.saved_tensors))
+        return (None, *map(wrap, found))
 
 
 @bounded(256)
@@ -196,16 +329,95 @@ def roi_align(
     """
     _check_regions(input, rois)
     size = (pooled_height, pooled_width)
-    grid = (sampling_ratio, sampling_ratio)
-    if sampling_ratio <= 0 and rois.shape[0]:
-        values = host_array(rois.detach()).astype(np.float32) * np.float32(spatial_scale)
-        extents = values[:, 4] - values[:, 2], values[:, 3] - values[:, 1]
-        least = 0.0 if aligned else 1.0
-        most = [max(float(e.max()), least) / n for e, n in zip(extents, size)]
-        # Rounded up to a power of two: programs are compiled for few grids.
-        grid = tuple(2 ** max(math.ceil(m) - 1, 0).bit_length() for m in most)  # type: ignore[assignment]
+    grid = _grid(rois, spatial_scale, size, sampling_ratio, 0.0 if aligned else 1.0)
     options = (("size", size), ("grid", grid), ("ratio", sampling_ratio), ("aligned", bool(aligned)))
     return _of_regions(input, rois, spatial_scale, size, _programs(_aligned, options))
+
+
+def _grid(rois: Tensor, scale: float, size: tuple[int, int], ratio: int, least: float) -> tuple[int, int]:
+    """The most samples of a bin in each direction; least: the least extent of a region."""
+    if ratio > 0 or not rois.shape[0]:
+        return ratio, ratio
+    values = host_array(rois.detach()).astype(np.float32) * np.float32(scale)
+    extents = values[:, 4] - values[:, 2], values[:, 3] - values[:, 1]
+    most = [max(float(e.max()), least) / n for e, n in zip(extents, size)]
+    # Rounded up to a power of two: programs are compiled for few grids.
+    rows, columns = (2 ** max(math.ceil(m) - 1, 0).bit_length() for m in most)
+    return rows, columns
+
+
+def ps_roi_align(
+    input: Tensor,
+    rois: Tensor,
+    spatial_scale: float,
+    pooled_height: int,
+    pooled_width: int,
+    sampling_ratio: int,
+) -> tuple[Tensor, Tensor]:
+    """`roi_align` with `aligned`, where every bin has channels of its own (Dai et al., R-FCN, 2016).
+
+    input: `(n, c * pooled_height * pooled_width, h, w)`. The result: `(k, c, pooled_height, pooled_width)`.
+    Differs from PyTorch: the second result, which channels were read, is empty: the gradient does not need it.
+    """
+    size = (pooled_height, pooled_width)
+    _check_own(input, rois, size)
+    grid = _grid(rois, spatial_scale, size, sampling_ratio, 0.0)
+    options = (("size", size), ("grid", grid), ("ratio", sampling_ratio))
+    return _of_own(input, rois, spatial_scale, size, _programs(_own_aligned, options))
+
+
+def ps_roi_pool(
+    input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int
+) -> tuple[Tensor, Tensor]:
+    """The averages of bins, each of which has channels of its own (Dai et al., R-FCN, 2016).
+
+    input: `(n, c * pooled_height * pooled_width, h, w)`. The result: `(k, c, pooled_height, pooled_width)`.
+    Differs from PyTorch: the second result, which channels were read, is empty: the gradient does not need it.
+    """
+    size = (pooled_height, pooled_width)
+    _check_own(input, rois, size)
+    return _of_own(input, rois, spatial_scale, size, _programs(_own_pooled, (("size", size),)))
+
+
+def deform_conv2d(
+    input: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    bias: Tensor,
+    stride_h: int,
+    stride_w: int,
+    pad_h: int,
+    pad_w: int,
+    dilation_h: int,
+    dilation_w: int,
+    groups: int,
+    offset_groups: int,
+    use_mask: bool,
+) -> Tensor:
+    """A convolution whose taps read where offsets lead them, between places by bilinear interpolation.
+
+    input: `(n, c, h, w)`; weight: `(o, c / groups, kh, kw)`; offset: `(n, 2 * offset_groups * kh * kw, oh, ow)`, rows before columns;
+    mask: `(n, offset_groups * kh * kw, oh, ow)`. The result: `(n, o, oh, ow)`.
+    """
+    checks.check(input.dim() == 4, f"Expected 4D tensor for input, got {input.dim()}D")
+    taps = weight.shape[2] * weight.shape[3]
+    checks.check(
+        offset.shape[1] == offset_groups * 2 * taps,
+        f"offset.shape[1] is not valid: got: {offset.shape[1]} expected: {offset_groups * 2 * taps}",
+    )
+    checks.check(
+        not use_mask or mask.shape[1] == offset_groups * taps,
+        f"mask.shape[1] is not valid: got: {mask.shape[1] if use_mask else 0} expected: {offset_groups * taps}",
+    )
+    options = (
+        ("stride", (stride_h, stride_w)),
+        ("padding", (pad_h, pad_w)),
+        ("dilation", (dilation_h, dilation_w)),
+        ("groups", groups),
+        ("masked", bool(use_mask)),
+    )
+    return _Deforming.apply(_deforming(options), input, weight, offset, mask, bias)
 
 
 def roi_pool(
@@ -230,6 +442,23 @@ def _check_regions(input: Tensor, rois: Tensor) -> None:
     )
 
 
+def _check_own(input: Tensor, rois: Tensor, size: tuple[int, int]) -> None:
+    _check_regions(input, rois)
+    checks.check(
+        input.shape[1] % (size[0] * size[1]) == 0,
+        "input channels must be a multiple of pooling height * pooling width",
+    )
+
+
+def _of_own(
+    input: Tensor, rois: Tensor, scale: float, size: tuple[int, int], programs: Any
+) -> tuple[Tensor, Tensor]:
+    nothing = from_numpy(np.zeros(0, np.int32)).to(input.device)
+    if not rois.shape[0]:
+        return input.new_zeros((0, input.shape[1] // (size[0] * size[1]), *size)) + 0 * input.sum(), nothing
+    return _Regions.apply(input, rois, scale, programs), nothing
+
+
 def _of_regions(input: Tensor, rois: Tensor, scale: float, size: tuple[int, int], programs: Any) -> Tensor:
     if not rois.shape[0]:
         return input.new_zeros((0, input.shape[1], *size)) + 0 * input.sum()
@@ -240,9 +469,12 @@ def _of_regions(input: Tensor, rois: Tensor, scale: float, size: tuple[int, int]
 OPERATORS: dict[str, Any] = {
     **dict.fromkeys(
         "_deform_conv2d_backward _ps_roi_align_backward _ps_roi_pool_backward _roi_align_backward _roi_pool_backward "
-        "deform_conv2d ps_roi_align ps_roi_pool qnms qroi_align".split()
+        "qnms qroi_align".split()
     ),
+    "deform_conv2d": deform_conv2d,
     "nms": nms,
+    "ps_roi_align": ps_roi_align,
+    "ps_roi_pool": ps_roi_pool,
     "roi_align": roi_align,
     "roi_pool": roi_pool,
     "_cuda_version": lambda: -1,
