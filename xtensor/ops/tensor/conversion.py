@@ -32,9 +32,19 @@ from ...operators.options import (
 from ...operators.reading import operand_of
 from ...operators.recording import edges_to, noted, recorded
 from ...operators.schema import Array, Operand
-from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, refuse_captured, store
+from ...operators.write import (
+    bump,
+    cast,
+    check_no_overlap,
+    check_writable,
+    convert,
+    refuse_captured,
+    rewrite,
+    store,
+)
 from ...storage import MetaArray, births, commit
 from ...tensor import (
+    ARRAY,
     Tensor,
     alias,
     array_of,
@@ -614,6 +624,32 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
     return src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg()
 
 
+def copied_plainly(target: Tensor, source: Tensor) -> bool:
+    """Write whole values of the same sizes and dtype, on the same device, to a view that no gradient follows; False for any other."""
+    view, storage, given = target._xt_view, target._xt_storage, source._xt_storage
+    if view is None or source._xt_view is not None or storage is given or modes.state.mode & modes.PROFILING:
+        return False
+    base = storage.raw
+    if type(base) is not ARRAY or view.conj or view.neg or target._xt_meta is not None or births.open:
+        return False
+    if not modes.state.mode & modes.NO_GRAD and (asks_grad(target) or asks_grad(source)):
+        return False
+    array = given.array
+    if type(array) is not ARRAY or array.shape != view.sizes or array.dtype != view.dtype.numpy:
+        return False
+    place = array.sharding
+    if place is not base.sharding and devices.of_array(array) is not devices.of_array(base):
+        return False
+    recipe = recipe_of(storage, view)
+    if recipe.identity:
+        return False
+    del base
+    check_writable(target)
+    program = lowering.write_program(recipe, donate=storage.sole_owner())
+    rewrite(target, "copy_", program, view.offset, array, depth=3)
+    return True
+
+
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write the values of `src` (broadcast, converted, from any device) here; their gradients flow to `src`.
 
@@ -629,6 +665,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             raise checks.argument_error("copy_", "other", 1, "Tensor", src)
         number = python_number("copy_", "other", 1, src)
         src = wrap(constant((), self.dtype, self.device, number_array(number, self.dtype))[0])
+    if copied_plainly(self, src):
+        return self
     if is_same_data(self, src) and (
         modes.state.mode & modes.NO_GRAD or not (asks_grad(src) or asks_grad(self))
     ):
