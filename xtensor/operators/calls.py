@@ -71,11 +71,8 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             if made is not None:
                 return made
         try:
-            if op.lone is not None:
-                made = of_view(op, op.lone, values)
-                if made is not None:
-                    return made
-            return known(op, values)
+            made = untracked(op, values)
+            return known(op, values) if made is None else made
         except Unusual:
             pass
         except dispatch.CLEANED as error:
@@ -267,43 +264,71 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     return dispatch.handed(op, made)
 
 
-def of_view(op: Operator, at: int, values: tuple[Any, ...]) -> Tensor | None:
-    """`known` of one view that no gradient follows, where the signature has come before; None for every other call."""
-    tensor = values[at]
-    if type(tensor) is not Tensor:
-        return None
-    view, storage = tensor._xt_view, tensor._xt_storage
-    array = storage.raw
-    if view is None or type(array) is not ARRAY or (state.mode == 0 and asks_grad(tensor)):
-        return None
-    if op.refuses is not None or (op.views != "fold" and view.cached_at == storage.writes):
-        return None
-    recipe = view.recipe
-    if recipe is None:
-        recipe = recipe_of(storage, view)
-    if not recipe.direct or (
-        op.formats and geometry.channels_last_order(view.sizes, view.strides) is not None
-    ):
+def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
+    """`known` where no gradient follows, of single tensors and numbers, whose signature has come before; None for every other call."""
+    if op.refuses is not None or op.alone is None:
         return None
     key = _key(op, values)
+    recording, pointwise, views = state.mode == 0, op.kind == "pointwise", op.views
+    # As `known` has them.
+    signature: list[Any] = [key]
+    arrays: list[Any] = []
+    offsets: list[Any] = []
+    kept: list[Tensor] = []
     try:
-        mark = (key, recipe, True) if op.views == "apart" else (key, recipe)
-        program, layout, reads = op.known[
-            (*mark, view.sizes, view.strides) if op.kind == "pointwise" else mark
-        ]
-        if op.integral and is_odd(op, key):
+        for at, parameter in op.alone:
+            value = values[at]
+            if type(value) is Tensor:
+                view, storage = value._xt_view, value._xt_storage
+                array = storage.raw
+                if type(array) is not ARRAY or (recording and asks_grad(value)):
+                    return None
+                if view is None:
+                    signature.append(array.shape if pointwise else None)
+                else:
+                    if op.formats and geometry.channels_last_order(view.sizes, view.strides) is not None:
+                        return None
+                    recipe = view.recipe
+                    if recipe is None:
+                        recipe = recipe_of(storage, view)
+                    if view.cached_at == storage.writes and views != "fold":
+                        array = view.cached
+                        if type(array) is not ARRAY:
+                            return None
+                        signature.append(None)
+                    elif recipe.direct:
+                        signature.append(recipe)
+                        if not recipe.static:
+                            offsets.append(operand(view.offset))
+                        if views == "apart":
+                            kept.append(value)
+                            signature.append(True)
+                    elif recipe.identity:
+                        signature.append(None)
+                    else:
+                        return None
+                    if pointwise:
+                        signature += (view.sizes, view.strides)
+            elif value is None and not parameter.optional:
+                return None
+            else:
+                value = None if value is None else _number(parameter, value)
+                signature.append(None if value is None else type(value))
+                array = None if value is None else NUMBER_ARRAYS[type(value), value]
+            arrays.append(array)
+        if len(offsets) >= PACKED or (op.integral and is_odd(op, key)):
             return None
-        if recipe.static:
-            results = program(array)
-        else:
-            offset = operand(view.offset)
-            results = call(program, array, offset) if type(offset) is int else program(array, offset)
+        program, layout, reads = op.known[tuple(signature)]
+        # Ints need the 64-bit types that `call` turns on; arrays have theirs.
+        plain = not offsets or type(offsets[0]) is not int
+        results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
     except Exception:  # which `known` meets again, and tells
         return None
     if reads:
-        results, read = results
-        if read:  # kept, as what is read apart
-            view.cached, view.cached_at = read[0], storage.writes
+        results, found = results
+        for tensor, array in zip(kept, found):
+            view: Any = tensor._xt_view
+            view.cached, view.cached_at = array, tensor._xt_storage.writes
     return wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
 
 

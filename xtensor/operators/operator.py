@@ -78,9 +78,10 @@ class Operator:
         self.static = schema.static
         self.indices = tuple(i for i, p in enumerate(schema.parameters) if p.runtime)
         self.static_indices = tuple(i for i, p in enumerate(schema.parameters) if not p.runtime)
-        # Where the one tensor that it takes stands among all arguments; None for an operator of more, or with several results.
-        lone = [i for i in self.indices if schema.parameters[i].kind == "Array"]
-        self.lone: int | None = lone[0] if schema.single and len(self.indices) == 1 == len(lone) else None
+        # What it takes at run time, with the places among all arguments, where that is single tensors and numbers, and one result.
+        places = [(i, p) for i, p in enumerate(schema.parameters) if p.runtime]
+        sequences = any(p.kind == "Arrays" for _, p in places)
+        self.alone: Any = tuple(places) if schema.single and not sequences else None
         self.integral = tuple(i for i, p in enumerate(schema.static) if p.integral)
         self.single = schema.single
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
