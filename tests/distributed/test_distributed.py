@@ -54,6 +54,13 @@ def test_on_eight_devices(name):
     assert done.returncode == 0, done.stdout[-6000:]
 
 
+def test_reductions_are_of_the_class_that_packages_ask_for():
+    assert isinstance(dist.ReduceOp.SUM, dist.ReduceOp.RedOpType)
+    assert dist.ReduceOp.RedOpType.MAX == dist.ReduceOp.MAX
+    with pytest.raises(AttributeError, match="ReduceOp has no MEAN"):
+        dist.ReduceOp.MEAN  # noqa: B018
+
+
 EXAMPLES = ROOT / "examples" / "distributed"
 IN_PROCESSES = {"data_parallel": 2, "pipelined": 4}
 

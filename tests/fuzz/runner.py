@@ -128,13 +128,16 @@ def judge_all(court: Court, seeds: range, jobs: int, size: int) -> Tally:
     waiting: list[range] = list(reversed(list(batches(seeds, size))))
     began = told = time.monotonic()
     while waiting:
-        # A few batches per worker: JAX's caches grow with every program and are let go with the process.
-        with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=10) as pool:
+        # A few batches per worker: JAX's caches grow with every program and are let go with the process. Not by `max_tasks_per_child`, with
+        # which an executor of Python 3.11 may wait for ever.
+        left = 10 * jobs
+        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
             running: dict[Future[Tally], range] = {}
             try:
-                while waiting or running:
-                    while waiting and len(running) < jobs:
+                while (waiting and left) or running:
+                    while waiting and left and len(running) < jobs:
                         batch = waiting.pop()
+                        left -= 1
                         running[pool.submit(judge_seeds, court, batch)] = batch
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:

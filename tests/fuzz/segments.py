@@ -20,7 +20,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -172,8 +171,9 @@ def main(arguments: list[str]) -> int:
     totals: Counter[str] = Counter()
     began = time.monotonic()
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.processes, mp_context=context, max_tasks_per_child=10) as pool:
-        for found in pool.map(judged_all, batches):
+    # An executor of `concurrent.futures` waits for ever, in Python 3.11, once its processes have ended after so many tasks.
+    with context.Pool(given.processes, maxtasksperchild=10) as pool:
+        for found in pool.imap(judged_all, batches):
             for seed, one in found:
                 totals.update(programs=1, statements=one.statements, raised=one.raised, whole=one.whole)
                 if one.different:

@@ -42,6 +42,11 @@ __all__ = [
 
 
 class _Named(type):
+    @property
+    def RedOpType(cls) -> Any:
+        """The class of the members, as which PyTorch has another: here they are reductions themselves."""
+        return cls
+
     def __getattr__(cls, name: str) -> Any:
         if name in (*programs.REDUCTIONS, "PREMUL_SUM"):
             found = ReduceOp(name)
