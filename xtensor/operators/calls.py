@@ -20,7 +20,7 @@ from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..host_numbers import exactly
-from ..storage import UNREAD, LazyStorage, MetaArray
+from ..storage import UNREAD, LazyStorage, MetaArray, Storage
 from ..tensor import (
     ARRAY,
     Tensor,
@@ -281,7 +281,12 @@ def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             if type(value) is Tensor:
                 view, storage = value._xt_view, value._xt_storage
                 array = storage.raw
-                if type(array) is not ARRAY or (recording and asks_grad(value)):
+                # Another class of storage looks after its array: it may be shared, or still to be read.
+                if (
+                    type(storage) is not Storage
+                    or type(array) is not ARRAY
+                    or (recording and asks_grad(value))
+                ):
                     return None
                 if view is None:
                     signature.append(array.shape if pointwise else None)

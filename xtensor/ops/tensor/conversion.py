@@ -42,7 +42,7 @@ from ...operators.write import (
     rewrite,
     store,
 )
-from ...storage import MetaArray, births, commit
+from ...storage import MetaArray, Storage, births, commit
 from ...tensor import (
     ARRAY,
     Tensor,
@@ -630,7 +630,14 @@ def copied_plainly(target: Tensor, source: Tensor) -> bool:
     if view is None or source._xt_view is not None or storage is given or modes.state.mode & modes.PROFILING:
         return False
     base = storage.raw
-    if type(base) is not ARRAY or view.conj or view.neg or target._xt_meta is not None or births.open:
+    if (
+        type(storage) is not Storage
+        or type(base) is not ARRAY
+        or view.conj
+        or view.neg
+        or target._xt_meta is not None
+        or births.open
+    ):
         return False
     if not modes.state.mode & modes.NO_GRAD and (asks_grad(target) or asks_grad(source)):
         return False
