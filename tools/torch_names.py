@@ -17,7 +17,7 @@ import types
 import typing
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "xtensor" / "interop" / "names.txt"
@@ -26,7 +26,7 @@ LEFT_OUT = (
     "_custom_op. _decomp _export _lazy _meta_registrations _native _numpy _prims _refs _strobelight _vendor "
     "ao.ns ao.pruning._ ao.quantization.fx ao.quantization.pt2e backends._coreml backends._nnapi bin contrib "
     "cuda._gpu_trace distributed._ distributed.benchmarks distributed.tensor._ops export._ fx.experimental fx.passes "
-    "include lib onnx._ onnx.ops testing._ utils.benchmark. utils.hipify utils.tensorboard utils.viz utils._strobelight"
+    "include lib. onnx._ onnx.ops testing._ utils.benchmark. utils.hipify utils.tensorboard utils.viz utils._strobelight"
 ).split()
 # Of its compilers, what stands outside for others.
 KEPT = (
@@ -59,8 +59,8 @@ def modules(path: Any, prefix: str) -> Iterator[tuple[str, types.ModuleType]]:
         except Exception:
             continue
         yield name, module
-        if found.ispkg and "__path__" in vars(module):
-            yield from modules(vars(module)["__path__"], f"{found.name}.")
+        if found.ispkg:
+            yield from modules(getattr(module, "__path__", ()), f"{found.name}.")
 
 
 def below_the_core(core: types.ModuleType, name: str) -> Iterator[tuple[str, types.ModuleType]]:
@@ -99,33 +99,43 @@ def told(name: str, value: Any) -> tuple[str, str]:
     return ("function" if callable(value) else "value"), name
 
 
-def entries(module_name: str, module: types.ModuleType) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The names of a module by kind, and those that it has from others by where they stand."""
+def entries(
+    module_name: str, module: types.ModuleType, listed_modules: Container[str]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The names of a module by kind, and those that it has from others of the table by where they stand."""
     own: dict[str, list[str]] = defaultdict(list)
     others: dict[str, list[str]] = defaultdict(list)
+
+    def put(name: str, value: Any, home: str) -> None:
+        if home in listed_modules:
+            others[home].append(name)
+        else:
+            kind, text = told(name, value)
+            own[kind].append(text)
+
     listed = set(getattr(module, "__all__", ()))
     full = module.__name__
     private = module_name.startswith(("_dynamo.", "_higher_order_ops.", "_inductor.", "_subclasses."))
     for name, value in sorted(vars(module).items()):
         if name.startswith("__") or isinstance(value, types.ModuleType) or not name.isidentifier():
             continue
-        home = getattr(value, "__module__", None)
-        called = getattr(value, "__qualname__", None)
         thing = inspect.isclass(value) or inspect.isroutine(value)
+        home = getattr(value, "__module__", None) if thing else None
+        called = getattr(value, "__qualname__", None) if thing else None
         if name.startswith("_") and private and inspect.isroutine(value):
             continue
         if thing and home != full and name not in listed and isinstance(home, str):
             core = home.startswith("torch._C") and full.startswith("torch._C")
             if home.startswith("torch.") and called == name and name in vars(sys.modules.get(home, module)):
                 if not private or "__path__" in vars(module):
-                    others[home.removeprefix("torch.")].append(name)
+                    put(name, value, home.removeprefix("torch."))
                 continue
             if not core and not home.startswith("torch"):
                 continue
         elif (
             thing and home != full and isinstance(home, str) and home.startswith("torch.") and called == name
         ):
-            others[home.removeprefix("torch.")].append(name)
+            put(name, value, home.removeprefix("torch."))
             continue
         elif not thing and name not in listed and not name.lstrip("_").isupper() and not of_typing(value):
             if not (full.startswith("torch._C") and callable(value)):
@@ -142,7 +152,7 @@ def main() -> None:
     lines = [f"# PyTorch {torch.__version__.partition('+')[0]}, written by tools/torch_names.py"]
     for module_name in sorted(found):
         lines.append(f"[{module_name}]")
-        own, others = entries(module_name, found[module_name])
+        own, others = entries(module_name, found[module_name], found)
         lines += [f"{kind} {' '.join(own[kind])}" for kind in KINDS if own[kind]]
         lines += [f"from {home} {' '.join(names)}" for home, names in sorted(others.items())]
     TARGET.write_text("\n".join(lines) + "\n")

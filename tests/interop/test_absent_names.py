@@ -7,6 +7,7 @@ import pytest
 
 import xtensor
 from xtensor import interop
+from xtensor.interop import names
 from xtensor.interop.private import NAMES
 
 
@@ -43,6 +44,38 @@ def test_what_is_absent_can_be_asked_for(alias):
     with pytest.raises(NotImplementedError, match=r"torch\.package\.PackageImporter: archives"):
         alias.package.PackageImporter("x")
     assert alias.is_vulkan_available() is False and alias.serialization.DEFAULT_PROTOCOL == 2
+
+
+def test_every_home_of_a_name_is_in_the_table():
+    sections = names._sections()
+    homes = {line.split(" ")[1] for lines in sections.values() for line in lines if line.startswith("from ")}
+    assert homes <= {*sections}
+
+
+def test_what_packages_of_samples_take_from_private_names(alias):
+    from torch._C._functorch import is_batchedtensor
+    from torch._functorch.vmap import _add_batch_dim
+    from torch.nn.modules.module import _global_parameter_registration_hooks
+    from torch.utils._contextlib import _DecoratorContextManager
+
+    seen = []
+
+    class Noted(_DecoratorContextManager):
+        def __enter__(self):
+            seen.append("in")
+
+        def __exit__(self, *error):
+            seen.append("out")
+
+    assert Noted()(lambda x: x + 1)(1) == 2 and seen == ["in", "out"]
+    x = alias.ones(2)
+    alias.vmap(lambda row: seen.append(is_batchedtensor(row)) or row)(x)
+    assert seen[-1] is True and not is_batchedtensor(x)
+    with pytest.raises(NotImplementedError, match=r"_add_batch_dim is not in xtensor"):
+        _add_batch_dim(x, 0, 1)
+    handle = alias.nn.modules.module.register_module_parameter_registration_hook(lambda *args: None)
+    assert handle.id in _global_parameter_registration_hooks
+    handle.remove()
 
 
 def test_classes_say_that_they_are_torch_s(alias):

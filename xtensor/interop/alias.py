@@ -387,7 +387,12 @@ def uninstall() -> None:
     if _state.top is None:
         return
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n in HEADS or n.startswith("torch.")]:
+    leaving = {n: m for n, m in sys.modules.items() if n in HEADS or n.startswith("torch.")}
+    for name, module in leaving.items():
+        if isinstance(module, placeholders.AbsentModule):  # a name of the alias's that importing it bound
+            parent, _, child = name.rpartition(".")
+            home = library() if parent == "torch" else leaving.get(parent)
+            vars(home).pop(child, None)
         del sys.modules[name]
     sys.modules.update(_state.stashed)
     _state.stashed.clear()

@@ -57,10 +57,11 @@ from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
 from ..ops.tensor.typed_storages import LEGACY, LegacyStorage, TypedStorage
 from ..storage import UntypedStorage
-from ..tensor import Size, Tensor, sizes_of, strides_of
+from ..tensor import Size, Tensor, array_of, sizes_of, strides_of
 from ..transforms.batches import older_vmap
 from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
+from ..xla.levels import batches_of
 from .private_engine import ENGINE
 
 __all__ = ["NAMES", "DispatchKeySet", "Switches"]
@@ -528,6 +529,7 @@ NAMES: dict[str, Any] = {
     "_dynamo.config": Switches("torch._dynamo.config"),
     "_dynamo.external_utils.is_compiling": is_compiling,
     "_dynamo.is_compiling": is_compiling,
+    "_C._functorch.is_batchedtensor": lambda tensor: bool(batches_of(array_of(tensor))),
     "_functorch.config": Switches("torch._functorch.config"),
     "_inductor.config": Switches("torch._inductor.config"),
     "_jit_internal.BroadcastingList1": BroadcastingList2,
@@ -576,6 +578,9 @@ NAMES: dict[str, Any] = {
     "nn.modules.module._global_forward_hooks_always_called": everywhere.forward_always,
     "nn.modules.module._global_forward_hooks_with_kwargs": everywhere.forward_with_kwargs,
     "nn.modules.module._global_forward_pre_hooks": everywhere.forward_pre,
+    "nn.modules.module._global_buffer_registration_hooks": everywhere.buffer_registration,
+    "nn.modules.module._global_module_registration_hooks": everywhere.module_registration,
+    "nn.modules.module._global_parameter_registration_hooks": everywhere.parameter_registration,
     "nn.modules.module._IncompatibleKeys": IncompatibleKeys,
     "nn.modules.module._addindent": indented,
     "nn.modules.normalization._shape_t": int | list[int] | Size,
@@ -587,6 +592,7 @@ NAMES: dict[str, Any] = {
     "nn.utils.stateless._functional_call": call_with,
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
     "utils._mode_utils.no_dispatch": undispatched,
+    "utils._contextlib._DecoratorContextManager": DecoratorContext,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
     "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: [
         "cpu",
