@@ -46,6 +46,15 @@ def test_a_pass_through_what_was_swapped_is_refused():
         loss.backward()
 
 
+def test_a_pass_through_a_module_that_was_converted_is_refused(swapping):
+    layer = nn.Linear(2, 1)
+    weight, loss = layer.weight, layer(x.ones(1, 2)).sum()
+    layer.half()
+    assert layer.weight is weight and weight.dtype is x.float16
+    with pytest.raises(RuntimeError, match="poisoned by swap_tensors"):
+        loss.backward()
+
+
 def test_other_slots_are_refused():
     class Slotted(x.Tensor):
         __slots__ = ("more",)

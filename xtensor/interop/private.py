@@ -63,6 +63,7 @@ from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
 from ..xla.levels import batches_of
 from .private_engine import ENGINE
+from .private_kernels import KERNELS
 
 __all__ = ["NAMES", "DispatchKeySet", "Switches"]
 
@@ -263,9 +264,9 @@ class Functions(types.ModuleType):
     """The functions of `torch`, by another name."""
 
     def __getattr__(self, name: str) -> Any:
-        found = (
-            None if name.startswith("__") else getattr(sys.modules[__name__.partition(".")[0]], name, None)
-        )
+        found = None
+        if not name.startswith("__"):
+            found = NAMES.get(name) or getattr(sys.modules[__name__.partition(".")[0]], name, None)
         if found is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
         return found
@@ -502,6 +503,7 @@ NAMES: dict[str, Any] = {
     "_assert_async": assert_async,
     "_debug_has_internal_overlap": internal_overlap,
     **ENGINE,
+    **KERNELS,
     "_vmap_internals._vmap": vmap_with_none,
     "_vmap_internals.vmap": vmap,
     **dict.fromkeys(UNCHANGED.split(), same_function),

@@ -144,7 +144,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Every element, times `negative_slope` where it is not positive."""
-def leaky_relu_(input: Tensor, negative_slope: Number = 0.01) -> Tensor:
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """In-place version of `leaky_relu`."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias` over the last dimension of `input`; `weight` is `(out, in)` or `(in,)`."""

@@ -1,4 +1,4 @@
-"""Values that PyTorch refuses on a CPU: integer divisors of zero, probabilities outside [0, 1].
+"""Values that PyTorch refuses on a CPU: integer divisors of zero, probabilities outside [0, 1], negative variances.
 
 A program cannot raise, so what it was given is looked at from the host, once it has been started (in-place: before). Python
 numbers are free. Of a tensor on a CPU one small program answers; arrays are immutable, so what was found of one stays
@@ -21,7 +21,13 @@ from ..xla.levels import ground
 from ..xla.x64 import call, jit
 from .index_bounds import later, on_cpu
 
-__all__ = ["all_finite", "passes", "refuse_no_probabilities", "refuse_zero_divisors"]
+__all__ = [
+    "all_finite",
+    "passes",
+    "refuse_negative_variance",
+    "refuse_no_probabilities",
+    "refuse_zero_divisors",
+]
 
 NUMBER_KINDS = {bool: "b", int: "i", float: "f", complex: "c"}
 
@@ -43,6 +49,11 @@ def all_finite(array: Any) -> Any:
 @jit
 def all_probabilities(array: Any) -> Any:
     return jnp.all((array >= 0) & (array <= 1))
+
+
+@jit
+def none_negative(array: Any) -> Any:
+    return ~jnp.any(array < 0)
 
 
 def passes(test: Any, array: Any) -> bool:
@@ -111,3 +122,9 @@ def refuse_no_probabilities(input: Tensor, target: Tensor, *rest: Any) -> None:
     for name, tensor in (("input", input), ("target", target)):
         if not passes(all_probabilities, array_of(tensor)):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+
+
+def refuse_negative_variance(input: Tensor, target: Tensor, var: Tensor, *rest: Any) -> None:
+    """ValueError where a variance on a CPU is negative."""
+    if not passes(none_negative, array_of(var)):
+        raise ValueError("var has negative entry/entries")

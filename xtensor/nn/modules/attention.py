@@ -162,6 +162,11 @@ class MultiheadAttention(Module):
 
     def _over_rows(self, source: Tensor, plain: bool, is_causal: bool) -> Tensor:
         """Attention of a nested tensor's rows, each to itself."""
+        missed = "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because "
+        if source.dim() != 3:
+            raise AssertionError(
+                f"{missed}input not batched; expected query.dim() of 3 but got {source.dim()}"
+            )
         if not (
             plain
             and self.batch_first
@@ -170,8 +175,7 @@ class MultiheadAttention(Module):
             and not self.add_zero_attn
         ):
             raise AssertionError(
-                "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because "
-                "it is self-attention with batch_first, need_weights=False and neither masks nor bias_k"
+                f"{missed}it is self-attention with batch_first, need_weights=False and neither masks nor bias_k"
             )
         rows, heads = source.size(0), self.num_heads
         projected = F.linear(source, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)

@@ -31,8 +31,11 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
+    def _get_no_batch_dim(self) -> int:
+        return self.unbatched
+
     def _check_input_dim(self, input: Tensor) -> None:
-        least = self.unbatched
+        least = self._get_no_batch_dim()
         if input.dim() not in (least, least + 1):
             raise ValueError(f"expected {least}D or {least + 1}D input (got {input.dim()}D input)")
 

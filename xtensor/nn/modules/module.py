@@ -15,6 +15,7 @@ from ...compat import __future__ as conversion
 from ...engine import no_grad
 from ...ops.create.creation import empty_like
 from ...ops.tensor.conversion import parse_to
+from ...ops.tensor.swapping import swap_tensors
 from ...tensor import Tensor, typename
 from ..calls import Calls
 from ..hooks import (
@@ -56,6 +57,12 @@ def indented(text: str, spaces: int) -> str:
 def unimplemented(self: Module, *args: Any) -> None:
     """What a call of the module computes; every subclass defines it."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+
+def keeps_its_object(tensor: Tensor, made: Tensor) -> bool:
+    """Whether what a module has may take the memory of what became of it, and stay the object that it is."""
+    alike = made.is_meta == tensor.is_meta and made.layout is tensor.layout
+    return alike and not conversion.get_overwrite_module_params_on_conversion()
 
 
 class Module(StateDict, Calls):
@@ -437,23 +444,32 @@ class Module(StateDict, Calls):
                 self._buffers[name] = fn(buffer)
         return self
 
+    def _replicate_for_data_parallel(self: Self) -> Self:
+        """A shallow copy whose parameters are for others to set; its buffers and submodules are dicts of its own."""
+        replica = self.__new__(type(self))
+        own = {"_parameters": {}, "_buffers": self._buffers.copy(), "_modules": self._modules.copy()}
+        replica.__dict__ = {**self.__dict__, **own, "_is_replica": True}
+        return replica
+
     def _convert_parameter(self, name: str, param: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
         with no_grad():
             made = fn(param)
         grad = param.grad
-        if conversion.get_swap_module_params_on_conversion() or (
-            made.is_meta == param.is_meta and not conversion.get_overwrite_module_params_on_conversion()
-        ):
+        target = param
+        if conversion.get_swap_module_params_on_conversion():
+            if made is not param:
+                param.grad = None
+                swap_tensors(param, Parameter(made, param.requires_grad))
+        elif keeps_its_object(param, made):
             if made is not param:
                 adopt(param, made)
-            target = param
         else:
             target = self._parameters[name] = Parameter(made, param.requires_grad)
         if grad is None:
             return
         with no_grad():
             made = fn(grad)
-        if made.is_meta == grad.is_meta:
+        if keeps_its_object(grad, made):
             if made is not grad:
                 adopt(grad, made)
             made = grad

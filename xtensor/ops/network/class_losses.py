@@ -469,11 +469,11 @@ def multi_margin_loss(
 def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """How far classes that are no labels come within 1 of those that are, reduced."""
     check_reduction(reduction)
+    check_scores(input)
     if input.shape != target.shape:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    check_scores(input)
     if target.dtype != jnp.int64:
         raise RuntimeError(f"expected scalar type Long but found {dtype_of(target).scalar_name}")
     x = input.reshape((1, -1)) if input.ndim < 2 else input

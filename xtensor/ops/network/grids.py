@@ -167,7 +167,7 @@ def values_at(x: Any, places: Sequence[Any]) -> Any:
     """`x` `(N, C, *)` at integral places `(N, P)` per dimension as `(N, C, P)`; zeros outside."""
     sizes = x.shape[2:]
     inside = jnp.asarray(True)
-    flat = jnp.zeros((), jnp.int32)
+    flat = jnp.zeros((), jnp.int32 if math.prod(sizes) < 2**31 else jnp.int64)
     for at, size in zip(places, sizes, strict=True):
         inside = inside & (at >= 0) & (at < size)
         flat = flat * size + jnp.clip(at, 0, size - 1)

@@ -345,7 +345,10 @@ def resolved(name: str, n: int, shape: Sequence[int], size: Any, scales: Any) ->
 def scaled(size: Any, by: float) -> Any:
     """A size times a factor, rounded down."""
     if not is_open(size):
-        return int(size * by)
+        found = size * by
+        if not abs(found) < 2**63:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        return int(found)
     factor = Fraction(by).limit_denominator(1024)
     if factor != Fraction(by):
         raise NotImplementedError(f"an open size times {by}")

@@ -20,7 +20,7 @@ from ...engine import modes
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import common_dtype
-from ...operators.refusals import refuse_no_probabilities
+from ...operators.refusals import refuse_negative_variance, refuse_no_probabilities
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ...xla.number_arrays import size_as
@@ -546,7 +546,7 @@ def poisson_nll_loss(
     return poisson_error(input, target, log_input, full, eps, reduction)
 
 
-@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL)
+@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL, refuses=refuse_negative_variance)
 def gaussian_error(
     input: Array, target: Array, var: Array, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Array:
@@ -576,9 +576,9 @@ def gaussian_nll_loss(
 
     Shape: `input` and `target` `(*)`, `var` the same or with size 1 or nothing last; result `()`, or `(*)` if
     not reduced.
-    Differs from PyTorch: a negative variance in a tensor gives NaN instead of an error.
+    Differs from PyTorch: on an accelerator a negative variance in a tensor gives NaN instead of an error.
 
-    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; RuntimeError for bool and
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit or a variance is negative; RuntimeError for bool and
     integer tensors.
 
     Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.

@@ -21,7 +21,7 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...operators.write import bump, store
 from ...tensor import Tensor, array_of, sizes_of
-from ...xla.levels import batches_of
+from ...xla.levels import Dual, batches_of, layers
 from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu
 from ..reduce.reductions import computed
@@ -107,6 +107,8 @@ def _train_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: 
 
 def _train_weight(grads: Any, result1: Any, result2: Any, input: Array) -> Array:
     x = rows(wide(input))
+    if not x.size:  # the statistics of nothing are NaN
+        return jnp.zeros((x.shape[1],), x.dtype)
     _, along, _ = _train_sums(rows(grads[0]).astype(x.dtype), per_channel(result1, x), x)
     return along.reshape(-1) * result2.astype(x.dtype)
 
@@ -314,6 +316,20 @@ def refuse_unbatched_statistics(input: Tensor, *running: Tensor | None) -> None:
         )
 
 
+def refuse_tangents(input: Tensor, *running: Tensor | None) -> None:
+    """RuntimeError where running statistics have a tangent, and the input too."""
+    if not modes.state.transforms:
+        return
+
+    def has_tangent(tensor: Tensor) -> bool:
+        return any(type(layer) is Dual for layer in layers(tensor._xt_storage.raw))
+
+    if has_tangent(input) and any(has_tangent(r) for r in running if r is not None):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
+        )
+
+
 def normalised_batch(
     input: Tensor,
     weight: Tensor | None,
@@ -325,6 +341,7 @@ def normalised_batch(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_statistics(training, running_mean, running_var)
+    refuse_tangents(input, running_mean, running_var)
     if input.dim() < 2 and input.numel() == 0:
         return input.clone(), input.new_empty((0,)), input.new_empty((0,))
     if not training:

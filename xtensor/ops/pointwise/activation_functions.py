@@ -32,7 +32,7 @@ def inplace_of(function: Any) -> Any:
 celu_kernel, celu_inplace = activations.celu, inplace_of(activations.celu)
 elu_kernel, elu_inplace = activations.elu, inplace_of(activations.elu)
 hardtanh_kernel, hardtanh_ = activations.hardtanh, inplace_of(activations.hardtanh)
-leaky_relu_kernel, leaky_relu_ = activations.leaky_relu, inplace_of(activations.leaky_relu)
+leaky_relu_kernel, leaky_relu_inplace = activations.leaky_relu, inplace_of(activations.leaky_relu)
 relu_kernel, relu_ = activations.relu, inplace_of(activations.relu)
 selu_kernel, selu_ = activations.selu, inplace_of(activations.selu)
 threshold_kernel, threshold_ = activations.threshold, inplace_of(activations.threshold)
@@ -40,6 +40,20 @@ hardsigmoid_kernel, hardsigmoid_inplace = activations.hardsigmoid, inplace_of(ac
 hardswish_kernel, hardswish_inplace = activations.hardswish, inplace_of(activations.hardswish)
 mish_kernel, mish_inplace = activations.mish, inplace_of(activations.mish)
 silu_kernel, silu_inplace = activations.silu, inplace_of(activations.silu)
+
+
+def one_way(kind: str, slope: float, made: Tensor) -> Tensor:
+    """The result of an activation in place, whose gradient PyTorch refuses where it cannot tell the sides apart any more."""
+    if slope < 0 and made.requires_grad:
+
+        def refuse(grad: Tensor) -> None:
+            raise RuntimeError(
+                f"In-place {kind} backward calculation is triggered with a negative slope which is not supported. This is "
+                "caused by calling in-place forward function with a negative slope, please call out-of-place version instead."
+            )
+
+        made.register_hook(refuse)
+    return made
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -86,6 +100,17 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return leaky_relu_(input, negative_slope) if inplace else leaky_relu_kernel(input, negative_slope)
 
 
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """In-place version of `leaky_relu`.
+
+    Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad, and in the backward pass where the slope is negative; else as
+    `leaky_relu`.
+    """
+    return one_way("leakyReLu", negative_slope, leaky_relu_inplace(input, negative_slope))
+
+
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
@@ -98,7 +123,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> F.elu(xtensor.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return elu_inplace(input, alpha) if inplace else elu_kernel(input, alpha)
+    return elu_(input, alpha) if inplace else elu_kernel(input, alpha)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -106,9 +131,9 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
-    Raises: RuntimeError for a leaf that requires grad; else as `elu`.
+    Raises: RuntimeError for a leaf that requires grad, and in the backward pass where `alpha` is negative; else as `elu`.
     """
-    return elu_inplace(input, alpha)
+    return one_way("elu", alpha, elu_inplace(input, alpha))
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -134,7 +159,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return celu_inplace(input, alpha) if inplace else celu_kernel(input, alpha)
+    return one_way("elu", alpha, celu_inplace(input, alpha)) if inplace else celu_kernel(input, alpha)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -142,7 +167,7 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
-    Raises: RuntimeError for a leaf that requires grad; else as `celu`.
+    Raises: RuntimeError for a leaf that requires grad, and in the backward pass where `alpha` is negative; else as `celu`.
     """
     return celu(input, alpha, True)
 

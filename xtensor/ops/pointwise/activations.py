@@ -39,6 +39,11 @@ def number(value: Any, like: Array) -> Array:
     return jnp.asarray(value).astype(like.dtype)
 
 
+def sloped(grad: Array, slope: Array) -> Array:
+    """A gradient times a slope that was computed wider: short floats are rounded once, as in PyTorch's kernels."""
+    return (grad.astype(slope.dtype) * slope).astype(grad.dtype)
+
+
 # ---- piecewise linear ----------------------------------------------------------------------------------------------
 
 
@@ -79,7 +84,9 @@ def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Arr
     method=False,
     out=False,
     derivatives=dict(
-        input=lambda grad, input, negative_slope: jnp.where(input > 0, grad, grad * negative_slope)
+        input=lambda grad, input, negative_slope: jnp.where(
+            input > 0, grad, sloped(grad, number(negative_slope, operands(grad)[0]))
+        )
     ),
 )
 def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
@@ -111,20 +118,28 @@ def prelu_kernel(input: Array, weight: Array) -> Array:
 @pointwise(
     zero_slope=True,
     method=False,
-    derivatives=dict(input=lambda grad, input, threshold: jnp.where(input <= threshold, 0, grad)),
+    derivatives=dict(
+        input=lambda grad, input, threshold: jnp.where(operands(input)[0] <= threshold, 0, grad)
+    ),
 )
 def threshold(input: Array, threshold: Number, value: Number) -> Array:
     """Every element, or `value` where it is at most `threshold`."""
     if is_bool(input) or is_complex(input):
         raise not_implemented_for("threshold_cpu", dtypes.FROM_NUMPY[input.dtype])
-    return jnp.where(input <= number(threshold, input), number(value, input), input)
+    x, _ = operands(input)
+    return jnp.where(x <= number(threshold, x), number(value, input), input)
+
+
+def hardsigmoid_input(grad: Array, input: Array) -> Array:
+    x, _ = operands(input)
+    return jnp.where((x > -3) & (x < 3), sloped(grad, number(1 / 6, x)), 0)
 
 
 @pointwise(
     zero_slope=True,
     method=False,
     out=False,
-    derivatives=dict(input=lambda grad, input: jnp.where((input > -3) & (input < 3), grad / 6, 0)),
+    derivatives=dict(input=hardsigmoid_input),
 )
 def hardsigmoid(input: Array) -> Array:
     """`relu6(x + 3) / 6`.
@@ -136,8 +151,8 @@ def hardsigmoid(input: Array) -> Array:
 
 
 def hardswish_input(grad: Array, input: Array) -> Array:
-    slope = jnp.where(input <= -3, 0, jnp.where(input < 3, input / 3 + 0.5, 1)).astype(grad.dtype)
-    return grad * slope
+    x, _ = operands(input)
+    return sloped(grad, jnp.where(x <= -3, 0, jnp.where(x < 3, x / 3 + 0.5, 1)))
 
 
 @pointwise(method=False, out=False, derivatives=dict(input=hardswish_input))
@@ -185,9 +200,9 @@ def softshrink(input: Array, lambd: Number = 0.5) -> Array:
 
 def elu_input(grad: Array, input: Array, alpha: Any, scale: Any, input_scale: Any) -> Array:
     # The slope at 0 is that of the left side, and the second derivative there 0.
-    low = jnp.where(input < 0, input, 0) * input_scale
-    slope = jnp.where(input <= 0, input_scale * alpha * scale * jnp.exp(low), scale).astype(grad.dtype)
-    return grad * slope
+    x, _ = operands(input)
+    low = jnp.where(x < 0, x, 0) * input_scale
+    return sloped(grad, jnp.where(x <= 0, input_scale * alpha * scale * jnp.exp(low), scale).astype(x.dtype))
 
 
 @pointwise(method=False, out=False, derivatives=dict(input=elu_input))
@@ -203,8 +218,8 @@ def elu(input: Array, alpha: Number = 1.0, scale: Number = 1.0, input_scale: Num
 
 
 def celu_input(grad: Array, input: Array, alpha: Any) -> Array:
-    low = jnp.where(input < 0, input, 0)
-    return grad * jnp.where(input <= 0, jnp.exp(low / alpha), 1).astype(grad.dtype)
+    x, _ = operands(input)
+    return sloped(grad, jnp.where(x <= 0, jnp.exp(jnp.where(x < 0, x, 0) / alpha), 1).astype(x.dtype))
 
 
 @pointwise(method=False, out=False, derivatives=dict(input=celu_input))
@@ -232,9 +247,9 @@ def selu(input: Array) -> Array:
 
 
 def silu_input(grad: Array, input: Array) -> Array:
-    x, dtype = operands(input)
+    x, _ = operands(input)
     s = logistic(x)
-    return grad * jnp.conj(s * (1 + x * (1 - s))).astype(dtype)
+    return sloped(grad, jnp.conj(s * (1 + x * (1 - s))))
 
 
 @pointwise(method=False, out=False, derivatives=dict(input=silu_input))
@@ -255,9 +270,9 @@ def soft(x: Array) -> Array:
 
 
 def mish_input(grad: Array, input: Array) -> Array:
-    x, dtype = operands(input)
+    x, _ = operands(input)
     t = jnp.tanh(soft(x))
-    return grad * (t + x * logistic(x) * (1 - t * t)).astype(dtype)
+    return sloped(grad, t + x * logistic(x) * (1 - t * t))
 
 
 @pointwise(method=False, out=False, derivatives=dict(input=mish_input))
@@ -271,12 +286,11 @@ def mish(input: Array) -> Array:
 
 
 def softplus_input(grad: Array, input: Array, beta: Any, threshold: Any) -> Array:
-    x, dtype = operands(input)
+    x, _ = operands(input)
     scaled = x * beta
     # At the threshold itself the second derivative is 0 already.
     curved = jnp.where(scaled < threshold, scaled, lax.stop_gradient(scaled))
-    slope = jnp.where(scaled > threshold, 1, logistic(curved))
-    return grad * slope.astype(dtype)
+    return sloped(grad, jnp.where(scaled > threshold, 1, logistic(curved)))
 
 
 @pointwise(
@@ -310,7 +324,7 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
     method=False,
     inplace=False,
     node="LogSigmoid",
-    derivatives=dict(input=lambda grad, input: grad * logistic(-input)),
+    derivatives=dict(input=lambda grad, input: sloped(grad, logistic(-operands(input)[0]))),
 )
 def logsigmoid(input: Array) -> Array:
     """`log(sigmoid(x))` without overflow.
@@ -332,7 +346,7 @@ GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
 def gelu_input(grad: Array, input: Array, approximate: str) -> Array:
-    x, dtype = operands(input)
+    x, _ = operands(input)
     if approximate == "tanh":
         t = jnp.tanh(GELU_SCALE * (x + GELU_CUBE * x * x * x))
         inner = GELU_SCALE * (1 + 3 * GELU_CUBE * x * x)
@@ -341,7 +355,7 @@ def gelu_input(grad: Array, input: Array, approximate: str) -> Array:
         slope = 0.5 * (1 + lax.erf(x * math.sqrt(0.5))) + x * jnp.exp(-0.5 * x * x) * (
             1 / math.sqrt(2 * math.pi)
         )
-    return grad * slope.astype(dtype)
+    return sloped(grad, slope)
 
 
 @pointwise(method=False, inplace=False, derivatives=dict(input=gelu_input))

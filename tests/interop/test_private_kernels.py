@@ -1,0 +1,89 @@
+"""PyTorch's kernels that packages call by private names; judged by PyTorch."""
+
+from __future__ import annotations
+
+import operator
+
+import xtensor
+from tests.oracle import Cases, attempt
+from xtensor.interop.private import NAMES
+
+case = Cases()
+
+
+def kernel(T, path):
+    """What `torch.<path>` is under a library."""
+    return NAMES[path] if T is xtensor else operator.attrgetter(path)(T)
+
+
+@case
+def sums_that_are_not_negative(T):
+    x = T.tensor([-1.0, 2.0])
+    written = x.clone()
+    return [
+        kernel(T, "_add_relu")(x, x, alpha=2),
+        kernel(T, "_add_relu")(x, x, out=T.zeros(2)),
+        kernel(T, "_add_relu_")(written, x) is written,
+        written,
+    ]
+
+
+@case
+def masked_softmax(T):
+    f = kernel(T, "_masked_softmax")
+    x = T.arange(18.0).reshape(2, 1, 3, 3)
+    square, rows = T.eye(3).bool(), T.tensor([[0, 0, 1], [1, 1, 1]]).bool()
+    return [
+        f(x, square, None, 0),
+        f(x, rows, 3, 1),
+        f(x, x > 4, 2),
+        attempt(lambda: f(x, rows, 3, 0)),
+        attempt(lambda: f(x, square, 3, 1)),
+        attempt(lambda: f(x, square)),
+        attempt(lambda: f(x, x)),
+        attempt(lambda: f(x.long(), x > 4)),
+    ]
+
+
+@case
+def rows_from_a_mask(T):
+    f, aligned = kernel(T, "_nested_tensor_from_mask"), kernel(T, "_nested_tensor_from_mask_left_aligned")
+    x = T.arange(12.0).reshape(2, 3, 2)
+    mask, gap = T.tensor([[1, 1, 1], [1, 0, 0]]).bool(), T.tensor([[0, 1, 1], [1, 0, 0]]).bool()
+    wrong = [(x, mask.float()), (x, x > 0), (x[0], mask), (x, mask[:, :2]), (x, gap)]
+    return [
+        list(f(x, mask).unbind()),
+        list(f(x, gap, False).unbind()),
+        [aligned(x, m) for m in (mask, gap)],
+        [attempt(lambda given=given: f(*given)) for given in wrong],
+    ]
+
+
+@case
+def statistics_of_batches(T):
+    f = kernel(T, "batch_norm_update_stats")
+    x, mean, variance = T.arange(6.0).reshape(3, 2), T.zeros(2), T.ones(2)
+    return [
+        *f(x, mean, variance, 0.1),
+        mean,
+        variance,
+        f(x, None, None, 0.1)[0],
+        attempt(lambda: f(x[:0], None, None, 0.1)),
+    ]
+
+
+@case
+def convolutions_of_every_dimension(T):
+    flat, solid = kernel(T, "_C._nn.thnn_conv2d"), kernel(T, "_C._nn.slow_conv3d")
+    x, w = T.ones(1, 1, 3, 3), T.ones(1, 1, 2, 2)
+    y, v = T.ones(1, 1, 3, 3, 3), T.ones(1, 1, 2, 2, 2)
+    return [
+        flat(x, w, [2, 2], padding=[1, 0]),
+        attempt(lambda: flat(x, w, [2])),
+        attempt(lambda: flat(x, w, [2, 2], stride=[])),
+        solid(y, v, 2),
+        attempt(lambda: solid(y, v, [2, 2, 2], stride=[1])),
+    ]
+
+
+test_private_kernels = case.test()
