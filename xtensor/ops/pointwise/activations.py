@@ -15,7 +15,7 @@ from ...operators.promotion import as_dtype, is_bool, is_complex, is_float, oper
 from ...operators.schema import Array, Number
 from ...xla.platforms import on_cpu
 from ...xla.symbolic import is_open
-from .elementwise import logistic
+from .elementwise import logistic, sloped
 
 __all__ = ["hardshrink", "log_softmax", "relu", "softmax"]
 
@@ -37,11 +37,6 @@ def ordered(input: Array) -> Array:
 def number(value: Any, like: Array) -> Array:
     """A Python number in the dtype of an array."""
     return jnp.asarray(value).astype(like.dtype)
-
-
-def sloped(grad: Array, slope: Array) -> Array:
-    """A gradient times a slope that was computed wider: short floats are rounded once, as in PyTorch's kernels."""
-    return (grad.astype(slope.dtype) * slope).astype(grad.dtype)
 
 
 # ---- piecewise linear ----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from jax import lax
 from ... import dtypes
 from ...checks import not_implemented_for
 from ...operators.declare import pointwise
-from ...operators.promotion import float_operands, is_bool, is_complex, is_float
+from ...operators.promotion import float_operands, is_bool, is_complex, is_float, operands
 from ...operators.schema import Array
 from . import accurate, complex_edges
 from .arithmetic import zero
@@ -68,6 +68,11 @@ def unary(function: Callable[[Array], Array], input: Array) -> Array:
     """`function` of the input as a float; half types compute in float32."""
     x, dtype = float_operands(input)
     return function(x).astype(dtype)
+
+
+def sloped(grad: Array, slope: Array) -> Array:
+    """A gradient times a slope that was computed wider: short floats are rounded once, as in PyTorch's kernels."""
+    return (grad.astype(slope.dtype) * slope).astype(grad.dtype)
 
 
 # ---- powers --------------------------------------------------------------------------------------------------------
@@ -237,7 +242,12 @@ def log1p(input: Array) -> Array:
     return unary(LOG1P_EDGES, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj((1 - result) * result)))
+def sigmoid_input(grad: Array, result: Array) -> Array:
+    r, _ = operands(result)
+    return sloped(grad, jnp.conj((1 - r) * r))
+
+
+@pointwise(derivatives=dict(input=sigmoid_input))
 def sigmoid(input: Array) -> Array:
     """The logistic function `1 / (1 + exp(-input))` of every element.
 
@@ -362,7 +372,12 @@ def cosh(input: Array) -> Array:
     return unary(complex_edges.cosh, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 - result * result)))
+def tanh_input(grad: Array, result: Array) -> Array:
+    r, _ = operands(result)
+    return sloped(grad, jnp.conj(1 - r * r))
+
+
+@pointwise(derivatives=dict(input=tanh_input))
 def tanh(input: Array) -> Array:
     """The hyperbolic tangent of every element.
 
