@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from tests.oracle import Cases, attempt
@@ -98,6 +100,54 @@ def segments(T):
     made = reduce(data, "prod", lengths=lengths, initial=2)
     made.sum().backward()
     return mean.detach(), made.detach(), data.grad
+
+
+@case
+def arguments_of_two_signatures(T):
+    x = T.ones(3)
+    return [
+        attempt(lambda: T.trapezoid(x, x, dx=2)),
+        attempt(lambda: T.cumulative_trapezoid(x, x=x, dx=2)),
+        attempt(lambda: T.histogram(x, x, range=(0.0, 1.0))),
+        attempt(lambda: T.histogram(x, "ten")),
+        T.trapezoid(x, dx=2),
+        T.histogram(x, 2, range=(0.0, 1.0)).hist,
+    ]
+
+
+@case
+def results_that_autograd_follows(T):
+    found = [
+        make(out=T.zeros(3), requires_grad=True)
+        for make in (
+            lambda **options: T.ones(3, **options),
+            lambda **options: T.full((3,), 2.0, **options),
+            lambda **options: T.arange(3, **options),
+            lambda **options: T.linspace(0, 1, 3, **options),
+        )
+    ]
+    return [*found, T.rand(3, out=T.zeros(3), requires_grad=True).requires_grad]
+
+
+@case
+def sparse_sums_into_other_kinds(T):
+    sparse, whole = T.eye(2).to_sparse(), T.ones(2, 2, dtype=T.int64)
+    return [
+        attempt(lambda: whole.add_(sparse)),
+        attempt(lambda: whole.float().add_(sparse * 1j)),
+        whole.add_(sparse.long()),
+    ]
+
+
+@case
+def integers_that_floats_do_not_hold(T):
+    found = []
+    for dtype, bounds in ((T.float32, (2**25, 2**25 + 2)), (T.float16, (0, 2**12)), (T.float32, (0, 2**24))):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            T.empty(2, dtype=dtype).random_(*bounds)
+        found.append([str(w.message).partition(" (Trigger")[0].partition(" (function")[0] for w in caught])
+    return found
 
 
 test_as_pytorch = case.test()

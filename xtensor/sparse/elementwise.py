@@ -406,6 +406,11 @@ def add_(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place sum."""
     if isinstance(self, SparseTensor):
         return adopt(self, as_layout(added(self, other, alpha), self), "add_")
+    common = dtypes.promote_types(self.dtype, other.dtype)
+    if not dtypes.can_cast(common, self.dtype):
+        raise RuntimeError(
+            f"Can't convert result type {common.scalar_name} to output {self.dtype.scalar_name} in add operation"
+        )
     pattern = pattern_of(other)
     if (
         tuple(other.shape) != tuple(self.shape)

@@ -93,7 +93,7 @@ def make(
     made = filled(sizes, chosen, place, value, strides)
     if out is not None:
         write_out(function, out, made, [])
-        return out
+        made = out
     return made if requires_grad is False else finish(function, made, requires_grad)
 
 
@@ -216,7 +216,7 @@ def full(
     made = filled(sizes, chosen, pick_device("full", device), number_array(value, chosen))
     if out is not None:
         write_out("full", out, made, [])
-        return out
+        made = out
     return finish("full", made, requires_grad)
 
 

@@ -550,8 +550,23 @@ def random_(
         bounds, title = (0, int(from_)), "RandomBackward1"  # type: ignore[arg-type]
     else:
         bounds, title = (int(from_ or 0), top + 1 if to is None else int(to)), "RandomBackward0"
+    if self.dtype.is_floating_point:
+        warn_beyond_exact(*bounds, self.dtype)
     kernel, *numbers = sampling.integer_range(*bounds, self.dtype)
     return refill(self, "random_", title, generator, kernel, *numbers)
+
+
+def warn_beyond_exact(low: int, high: int, dtype: dtypes.dtype) -> None:
+    """A warning for each end of [low, high) beyond which a float type does not hold every integer."""
+    top = most(dtype)
+    bits = top.bit_length() - 1
+    for name, end in (("from", low), ("to - 1", high - 1)):
+        if abs(end) > top:
+            checks.warn(
+                f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations {dtypes.c_name(dtype)} can support "
+                "discrete uniform distribution only within this range. This warning will become an error in version 1.7 "
+                "release, please fix the code in advance"
+            )
 
 
 def most(dtype: dtypes.dtype) -> int:

@@ -100,7 +100,7 @@ def deliver(function: str, out: Tensor | None, made: Tensor, requires_grad: Any)
     # A sequence keeps the shape of a tensor that has as many elements.
     fits = made.dim() == 1 and out.numel() == made.numel()
     write_out(function, out, made.view(out.shape) if fits else made, [])
-    return out
+    return finish(function, out, requires_grad)
 
 
 ARANGE_OPTIONS = (

@@ -216,7 +216,7 @@ def make(
         made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers))
     if out is not None:
         write_out(function, out, made, [])
-        return out
+        made = out
     return made if requires_grad is False else finish(function, made, requires_grad)
 
 

@@ -13,7 +13,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import numpy_names, overloads
+from ...operators.functions.overloads import Unfit, numpy_names, overloads
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...operators.write import write_out
@@ -338,6 +338,8 @@ def cumulative_trapezoid(
 
 def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> Any:
     """The areas between neighbours, or the shape of the result where there are none."""
+    if x is not None and dx is not None:
+        raise Unfit
     if y.dtype is dtypes.bool:
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
     if isinstance(dx, complex):

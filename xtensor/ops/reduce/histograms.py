@@ -13,7 +13,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import Unfit, overloads
 from ...operators.index_bounds import check_values
 from ...operators.operator import structure
 from ...operators.schema import Array, Arrays
@@ -181,8 +181,10 @@ def histogram(
     Shape: `input` `(*)`; counts `(bins)` and edges `(bins + 1)`.
     bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
 
-    Raises: NotImplementedError for complex, bool and integer tensors.
+    Raises: NotImplementedError for complex, bool and integer tensors; TypeError for arguments of other kinds.
     """
+    if (isinstance(bins, Tensor) and range is not None) or not isinstance(bins, Tensor | int):
+        raise Unfit
     if weight is not None:
         weight = weight.reshape((-1,)) if tuple(sizes_of(weight)) == tuple(sizes_of(input)) else weight
     hist, edges = counted(input.reshape((-1, 1)), [bins], range, weight, density)
