@@ -324,11 +324,19 @@ def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         if len(offsets) >= PACKED or (op.integral and is_odd(op, key)):
             return None
         program, layout, reads = op.known[tuple(signature)]
-        # Ints need the 64-bit types that `call` turns on; arrays have theirs.
-        plain = not offsets or type(offsets[0]) is not int
-        results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
-    except Exception:  # which `known` meets again, and tells
+    except Unusual:
         return None
+    except MISSED as error:
+        missed(error)
+        return None
+    # Ints need the 64-bit types that `call` turns on; arrays have theirs.
+    plain = not offsets or type(offsets[0]) is not int
+    try:
+        results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
+    except Exception as error:
+        if dispatch.is_gone(error) or dispatch.is_unusual(values):
+            return None
+        raise dispatch.clean(op, error) from None
     if reads:
         results, found = results
         for tensor, array in zip(kept, found):
