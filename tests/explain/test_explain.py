@@ -38,7 +38,7 @@ def test_the_declaration():
     assert (found.file, found.line) == declared_at("tanh")
     assert found.signatures == ("tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor",)
     assert [(r.argument, r.saves) for r in found.rules] == [("input", ("result",))]
-    assert found.rules[0].source.startswith("lambda grad, result:")
+    assert "def tanh_input(grad: Array, result: Array)" in found.rules[0].source
     assert dict(found.variants) == {
         "function": "xtensor.tanh",
         "also": "xtensor.nn.functional.tanh",
