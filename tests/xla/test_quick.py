@@ -16,9 +16,10 @@ import pytest
 
 import xtensor
 from xtensor import compile_cache
-from xtensor.xla import quick, segments, sizes, store
+from xtensor.xla import extra_options, quick, segments, sizes, store
 from xtensor.xla.cache import clear_all
-from xtensor.xla.jax_internals import caching
+from xtensor.xla.extra_options import extra
+from xtensor.xla.jax_internals import caching, compiling
 from xtensor.xla.x64 import call
 
 LARGE = 5003
@@ -155,14 +156,87 @@ def test_both_ways_give_the_same_bits() -> None:
     def function(x, m):
         c = x - m.mean((0, 2), keepdims=True)
         s = jax.nn.softmax(c * 3 + m, -1)
-        return (c * c).sum((0, 2)) + 1, jnp.tanh(s) * jax.lax.rsqrt(m * m + 1e-5), jnp.cumsum(c, 1)
+        return (c * c).sum((0, 2)) + 1, jnp.tanh(s) * jax.lax.rsqrt(m * m + 1e-5), jax.lax.cummax(c, 1)
 
-    lowered = [jax.jit(function).lower(x, m) for _ in range(2)]
     jaxpr = jax.make_jaxpr(function)(x, m).jaxpr
-    a, b = lowered[0].compile()(x, m), lowered[1].compile(quick.options(jaxpr))(x, m)
-    assert [np.asarray(p).tobytes() == np.asarray(q).tobytes() for p, q in zip(a, b, strict=True)] == [
-        True
-    ] * 3
+    way = quick.quickly(jaxpr, True)
+    assert way is not None and way.extra == () and way.again
+    expected = jax.jit(function).lower(x, m).compile()(x, m)
+    found = jax.jit(lambda x, m: function(x, m)).lower(x, m).compile(way.options)(x, m)
+    assert [np.asarray(a).tobytes() for a in found] == [np.asarray(a).tobytes() for a in expected]
+
+
+@pytest.mark.parametrize("shape", [(3, 31, 1031), (3, 17, 19), (5,)])
+def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    x, m = [rng.standard_normal(shape).astype(np.float32) for _ in range(2)]
+
+    def function(x, m):
+        most = x.max(-1, keepdims=True)
+        s = jnp.exp(x - most) * m + x
+        moved = jnp.where(m > 0, jnp.flip(s, 0), jnp.roll(m, 1, -1) / (x * x + 1))
+        return s, moved, jnp.tanh(moved * 3 + m), jax.lax.cummax(moved, x.ndim - 1), jnp.sin(m) ** 2 - s * x
+
+    jaxpr = jax.make_jaxpr(function)(x, m).jaxpr
+    way = quick.quickly(jaxpr, True)
+    assert quick.keeps(jaxpr) and way is not None and way.extra
+    expected = jax.jit(function).lower(x, m).compile()(x, m)
+    for names in (quick.UNROLLED, quick.SMALLER):
+        anew = jax.jit(lambda x, m: function(x, m))  # whose lowered module JAX does not know to be compiled
+        with extra(names):
+            found = anew.lower(x, m).compile(way.options)(x, m)
+        assert [np.asarray(a).tobytes() for a in found] == [np.asarray(a).tobytes() for a in expected]
+
+
+@pytest.mark.parametrize(
+    ("size", "again", "names", "once_more"),
+    [
+        (1024, False, quick.SMALLER, False),
+        (1024, True, quick.SMALLER, False),
+        (1025, True, quick.SMALLER, True),
+        (1025, False, (), False),
+        (4097, True, quick.UNROLLED, True),
+    ],
+)
+def test_options_by_the_largest_array(size: int, again: bool, names: tuple[str, ...], once_more: bool) -> None:
+    way = quick.quickly(jax.make_jaxpr(jnp.tanh)(np.zeros(size, np.float32)).jaxpr, again)
+    assert way is not None and (way.extra, way.again) == (names, once_more)
+
+
+@pytest.mark.parametrize("added", [lambda m, v: m @ v, lambda m, v: m.sum(0)])
+def test_products_and_sums_are_left_as_they_were(added: Any) -> None:
+    for size, once_more in ((20, False), (64, False), (65, True)):
+        given = np.zeros((size, size), np.float32), np.zeros(size, np.float32)
+        jaxpr = jax.make_jaxpr(jax.jit(lambda m, v: jnp.tanh(added(m, v))))(*given).jaxpr
+        way = quick.quickly(jaxpr, True)
+        assert way is not None and (way.extra, way.again) == ((), once_more)
+
+
+def test_large_programs_that_stay_are_compiled_in_the_ordinary_way() -> None:
+    assert quick.quickly(jax.make_jaxpr(jnp.tanh)(np.zeros(4097, np.float32)).jaxpr, False) is None
+
+
+def test_extra_options_are_those_of_one_program() -> None:
+    """They are in what XLA is given and in JAX's key, beside the process's own; the next program has none of them."""
+    given: list[bytes] = []
+
+    def seen(*args: object, **options: object) -> object:
+        made = extra_options._make(*args, **options)
+        given.append(made.SerializeAsString())
+        return made
+
+    seat = compiling.seat
+    try:
+        for names in (quick.SMALLER, ()):
+            with extra(names):
+                seat.create_compile_options = seen
+                jax.jit(lambda x: x + 1).lower(np.zeros(3, np.float32)).compile({"xla_cpu_use_fusion_emitters": False})
+    finally:
+        seat.create_compile_options = compiling.make
+    with_them, without = given
+    for name in quick.SMALLER:
+        assert with_them.count(name.encode()) == 1 and name.encode() not in without
+    assert with_them.count(b"xla_cpu_use_fusion_emitters") == without.count(b"xla_cpu_use_fusion_emitters") >= 1
 
 
 def test_the_thread_ends_with_the_process(tmp_path: pathlib.Path) -> None:

@@ -4,7 +4,7 @@
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
 `started`: tells whether XLA runs in this process; `started_clients`: its clients by platform, which a call starts.
 `programs`: executables, as JAX's compiled call takes them over and as bytes.
-`lowering`: where JAX makes the MLIR context that a program is lowered in.
+`lowering`: where JAX makes the MLIR context that a program is lowered in. `compiling`: where it makes the options that one is compiled with.
 `evaluate_dimension`: the value of a symbolic size, given those of its variables. `place_array`: an array of JAX's on a device, made of
 NumPy's, in a tenth of the time of `jax.device_put`. `scan_counts`: how many operands of a scan stay, and how many it carries.
 Whoever takes a part must do without it where it is missing.
@@ -19,6 +19,7 @@ __all__ = [
     "PLATFORM_LOG",
     "CacheInterface",
     "caching",
+    "compiling",
     "evaluate_dimension",
     "jitting",
     "lowering",
@@ -39,6 +40,7 @@ read_flags: Any = None
 started: Any = None
 started_clients: Any = None
 lowering: Any = None
+compiling: Any = None
 evaluate_dimension: Any = None
 place_array: Any = None
 CacheInterface: Any = object
@@ -133,6 +135,16 @@ try:
     from jax._src.interpreters import mlir
 
     lowering = SimpleNamespace(seat=mlir, make=mlir.make_ir_context)
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src.interpreters import pxla
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+
+    compiling = SimpleNamespace(
+        seat=pxla, make=pxla.create_compile_options, parse=_jax.CompileOptions.ParseFromString
+    )
 except (ImportError, AttributeError):
     pass
 

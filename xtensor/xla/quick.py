@@ -1,10 +1,11 @@
-"""Code that is compiled sooner: XLA's older way to make loops of a program's operations, for programs on the CPU whose bits it keeps.
+"""Code that is compiled sooner: XLA's older way to make loops of a program's operations, which LLVM does not unroll, for programs on the CPU whose
+bits it keeps.
 
-It takes about 0.6 of the processor time. What it makes of small arrays is as fast; softmax, attention and batch norm of larger ones take up
-to half as long again. So a program over larger arrays is compiled once more, on a thread, when nothing new has been compiled for a while
-and it is still called (`store`): a script that runs once waits less, one that runs for long loses nothing.
+It takes about half of the processor time. What it makes of small arrays is as fast; of larger ones loops take up to four times as long. So a
+program over larger arrays is compiled once more, on a thread, when nothing new has been compiled for a while and it is still called (`store`): a
+script that runs once waits less, one that runs for long loses nothing.
 
-Which operations have the same bits either way was found by comparing programs of the operator table, in float32 and part of float64:
+Which operations have the same bits either way was found by comparing programs of the operator table, in float32 and float64:
 `python -m tests.programs.quick`.
 """
 
@@ -17,7 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jaxlib.version
@@ -26,7 +27,7 @@ import numpy as np
 from .pending import processors
 from .threads import OWN
 
-__all__ = ["again", "is_large", "is_quick", "options"]
+__all__ = ["Quickly", "again", "is_quick", "quickly"]
 
 OPTIONS: Mapping[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 """XLA's, for one program. The second has one thread make the code of all its loops, which is less work where they are few."""
@@ -34,8 +35,13 @@ KNOWN = ((0, 10),)
 """The versions of jaxlib, by their first two numbers, for which this was found out."""
 MOST = 64
 """Operations of a program that one thread makes the code of."""
+UNROLLED = ("xla_cpu_disable_loop_unrolling",)
+SMALLER = (*UNROLLED, "xla_cpu_optimize_for_size")
+"""LLVM's code as it is written, loop by loop; and besides without vectors where a row has no whole number of them."""
+FEW = 1 << 10
+"""Elements of a program's largest array, up to which such code is as fast."""
 ELEMENTS = 1 << 12
-"""Of an array: with fewer the older code is as fast."""
+"""Elements up to which the older way is as fast, and code without vectors is good enough for a while: `tanh` of so many takes 32 us, not 5."""
 NOTED = 512
 """Programs that are noted at most, each of which is held until then."""
 CALM = 5.0
@@ -64,6 +70,8 @@ CALLED = frozenset(
 )
 CURVES = frozenset("acos asin cos cosh exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
 """Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements."""
+ORDERED = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
+"""Those that no library makes are additions which LLVM orders anew where it unrolls their loops."""
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
 
@@ -125,18 +133,40 @@ def count(jaxpr: Any) -> int:
     return sum([1 + sum(map(count, inner(e))) for e in jaxpr.eqns])
 
 
-def options(jaxpr: Any) -> dict[str, Any]:
-    """XLA's options for a program."""
-    found = dict(OPTIONS)
+class Quickly(NamedTuple):
+    """How a program is compiled sooner: XLA's options, those of its CPU compiler, and whether it is compiled once more."""
+
+    options: dict[str, Any]
+    extra: tuple[str, ...]
+    again: bool
+
+
+def quickly(jaxpr: Any, again: bool) -> Quickly | None:
+    """How a program is compiled sooner that keeps its bits so; None where it is not.
+
+    again: whether it can be compiled once more.
+    """
+    options = dict(OPTIONS)
     if count(jaxpr) > MOST:
-        del found["xla_cpu_parallel_codegen_split_count"]
-    return found
+        del options["xla_cpu_parallel_codegen_split_count"]
+    size, loops = largest(jaxpr), not names(jaxpr) & ORDERED
+    if size <= (FEW if loops else ELEMENTS):
+        return Quickly(options, SMALLER if loops else (), False)
+    if again:
+        extra = () if not loops else SMALLER if size <= ELEMENTS else UNROLLED
+        return Quickly(options, extra, True)
+    return Quickly(options, (), False) if size <= ELEMENTS else None
 
 
-def is_large(jaxpr: Any) -> bool:
-    """Whether a program has arrays for which the newer code is faster."""
+def names(jaxpr: Any) -> set[str]:
+    """The operations that there are."""
+    return {e.primitive.name for e in jaxpr.eqns}.union(*[names(j) for e in jaxpr.eqns for j in inner(e)])
+
+
+def largest(jaxpr: Any) -> int:
+    """The elements of the largest array in a program."""
     values = [v for e in jaxpr.eqns for v in (*e.invars, *e.outvars)]
-    return any(getattr(v.aval, "size", 0) > ELEMENTS for v in values)
+    return max([getattr(v.aval, "size", 0) for v in values], default=0)
 
 
 class Again:

@@ -32,12 +32,13 @@ from . import compile_cache
 from .cache import BoundedCache, bounded, settings
 from .compiles import found_on_disk, watched
 from .executables import Entry, as_compiled, dtype_named, from_bytes, is_simple, to_bytes
+from .extra_options import extra
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
 from .lowering_context import sharing
 from .memory import ASKED, LARGE, SMALL, check, needed, sizes, temporaries
 from .pending import Pending
-from .quick import again, is_large, is_quick, options
+from .quick import again, is_quick, quickly
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "made_anew", "remembered", "signatures"]
 
@@ -274,17 +275,14 @@ class Program:
             for told in made_anew:
                 told()
         jaxpr = traced.jaxpr.jaxpr
-        large = is_large(jaxpr)
-        # What is to be compiled once more has to be found on disk when JAX forgets it.
-        quick = (
-            not once_more
-            and (not large or (again.on and self._name(form) is not None))
-            and is_quick(form.device, jaxpr)
-        )
+        way = None
+        if not once_more and is_quick(form.device, jaxpr):
+            # What is to be compiled once more has to be found on disk when JAX forgets it.
+            way = quickly(jaxpr, again.on and self._name(form) is not None)
         began = time.perf_counter()
-        with sharing, compile_cache.compiling() as seen:
+        with sharing, compile_cache.compiling() as seen, extra(way.extra if way else ()):
             lowered: Any = traced.lower()
-            compiled: Any = lowered.compile(options(jaxpr) if quick else None)
+            compiled: Any = lowered.compile(way.options if way else None)
         executable: Any = compiled._executable
         seconds = time.perf_counter() - began
         compile_cache.count("seconds", seconds)
@@ -298,8 +296,8 @@ class Program:
             "key": seen.key,
             "seconds": round(seconds, 4),
             "size": size,
-            "quick": quick,
-            "again": quick and large,
+            "quick": way is not None,
+            "again": way is not None and way.again,
         }
         code = seen.content
         if code is None and inside is not None and not compile_cache.in_use():
