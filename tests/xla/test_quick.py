@@ -198,7 +198,9 @@ def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) ->
         (4097, True, quick.UNROLLED, True),
     ],
 )
-def test_options_by_the_largest_array(size: int, again: bool, names: tuple[str, ...], once_more: bool) -> None:
+def test_options_by_the_largest_array(
+    size: int, again: bool, names: tuple[str, ...], once_more: bool
+) -> None:
     way = quick.quickly(jax.make_jaxpr(jnp.tanh)(np.zeros(size, np.float32)).jaxpr, again)
     assert way is not None and (way.extra, way.again) == (names, once_more)
 
@@ -210,6 +212,20 @@ def test_products_and_sums_are_left_as_they_were(added: Any) -> None:
         jaxpr = jax.make_jaxpr(jax.jit(lambda m, v: jnp.tanh(added(m, v))))(*given).jaxpr
         way = quick.quickly(jaxpr, True)
         assert way is not None and (way.extra, way.again) == ((), once_more)
+
+
+def test_the_branch_of_another_platform_does_not_count() -> None:
+    def function(x: jax.Array) -> jax.Array:
+        return jax.lax.platform_dependent(
+            x, cpu=jnp.tanh, default=lambda x: jnp.cumsum(jax.scipy.special.erf(x), 0)
+        )
+
+    def chosen(x: jax.Array) -> jax.Array:
+        return jax.lax.platform_dependent(x, cpu=lambda x: jnp.cumsum(x, 0), default=jnp.tanh)
+
+    x = np.zeros((4, 4), np.float32)
+    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr)
+    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr)
 
 
 def test_large_programs_that_stay_are_compiled_in_the_ordinary_way() -> None:
@@ -230,13 +246,17 @@ def test_extra_options_are_those_of_one_program() -> None:
         for names in (quick.SMALLER, ()):
             with extra(names):
                 seat.create_compile_options = seen
-                jax.jit(lambda x: x + 1).lower(np.zeros(3, np.float32)).compile({"xla_cpu_use_fusion_emitters": False})
+                jax.jit(lambda x: x + 1).lower(np.zeros(3, np.float32)).compile(
+                    {"xla_cpu_use_fusion_emitters": False}
+                )
     finally:
         seat.create_compile_options = compiling.make
     with_them, without = given
     for name in quick.SMALLER:
         assert with_them.count(name.encode()) == 1 and name.encode() not in without
-    assert with_them.count(b"xla_cpu_use_fusion_emitters") == without.count(b"xla_cpu_use_fusion_emitters") >= 1
+    assert (
+        with_them.count(b"xla_cpu_use_fusion_emitters") == without.count(b"xla_cpu_use_fusion_emitters") >= 1
+    )
 
 
 def test_the_thread_ends_with_the_process(tmp_path: pathlib.Path) -> None:

@@ -52,7 +52,7 @@ KEEPING = frozenset(
 abs acos and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp clz complex concatenate conj
 conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice eq eq_to exp exp2
 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne neg nextafter not
-optimization_barrier or pad population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_window_max
+optimization_barrier or pad platform_index population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_window_max
 reduce_window_min reduce_xor rem reshape rev round rsqrt scatter scatter-max scatter-min select_n shift_left shift_right_arithmetic
 shift_right_logical sign sin sinh slice sort split sqrt square squeeze stack stop_gradient tanh tile top_k transpose unstack
 xla_metadata_value xor
@@ -123,8 +123,13 @@ def keeps(jaxpr: Any) -> bool:
 
 
 def inner(equation: Any) -> list[Any]:
-    """The jaxprs that an operation runs."""
-    found = jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns"))
+    """The jaxprs that an operation runs: where the platform chooses, that of CPUs."""
+    params = dict(equation.params)
+    platforms = params.pop("branches_platforms", None)
+    if platforms is not None:
+        here = [names is None or "cpu" in names for names in platforms].index(True)
+        params["branches"] = params["branches"][here]
+    found = jax.tree.leaves(list(params.values()), is_leaf=lambda v: hasattr(v, "eqns"))
     return [getattr(v, "jaxpr", v) for v in found if hasattr(v, "eqns")]
 
 
