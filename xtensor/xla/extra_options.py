@@ -8,11 +8,11 @@ them set. JAX's keys of programs tell them apart.
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Iterator
 from typing import Any
 
+from .cache import bounded
 from .jax_internals import compiling
 
 __all__ = ["extra"]
@@ -48,7 +48,7 @@ def _make(*args: Any, **options: Any) -> Any:
     return compiling.parse(made.SerializeAsString() + spelled(_own.names)) if _own.names else made
 
 
-@functools.cache
+@bounded(16)
 def spelled(names: tuple[str, ...]) -> bytes:
     """Options that hold nothing but these entries, each with an empty value."""
     found = b""
