@@ -87,11 +87,11 @@ class record_memory:
     meanwhile, as under a profile. What a program takes while it runs is not seen.
     Raises: RuntimeError within a profile, or where there is no such device.
 
-    >>> x = xtensor.ones(256)
+    >>> x = xtensor.ones(1 << 18)
     >>> with xtensor.record_memory() as record:
-    ...     y = (x * 2).sum()
+    ...     y = (x * 2).exp()
     >>> [sample.name for sample in record.samples], record.peak.name
-    (['start', 'mul', 'sum'], 'sum')
+    (['start', 'mul', 'exp'], 'exp')
     """
 
     def __init__(self, device: DeviceLike = None, *, kinds: bool = False) -> None:
