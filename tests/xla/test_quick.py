@@ -181,7 +181,7 @@ def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) ->
     way = quick.quickly(jaxpr, True)
     assert quick.keeps(jaxpr) and way is not None and way.extra
     expected = jax.jit(function).lower(x, m).compile()(x, m)
-    for names in (quick.UNROLLED, quick.SMALLER):
+    for names in (quick.NOT_UNROLLED, quick.FOR_SIZE):
         anew = jax.jit(lambda x, m: function(x, m))  # whose lowered module JAX does not know to be compiled
         with extra(names):
             found = anew.lower(x, m).compile(way.options)(x, m)
@@ -191,11 +191,11 @@ def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) ->
 @pytest.mark.parametrize(
     ("size", "again", "names", "once_more"),
     [
-        (1024, False, quick.SMALLER, False),
-        (1024, True, quick.SMALLER, False),
-        (1025, True, quick.SMALLER, True),
+        (1024, False, quick.FOR_SIZE, False),
+        (1024, True, quick.FOR_SIZE, False),
+        (1025, True, quick.FOR_SIZE, True),
         (1025, False, (), False),
-        (4097, True, quick.UNROLLED, True),
+        (4097, True, quick.NOT_UNROLLED, True),
     ],
 )
 def test_options_by_the_largest_array(
@@ -232,9 +232,10 @@ def test_large_programs_that_stay_are_compiled_in_the_ordinary_way() -> None:
     assert quick.quickly(jax.make_jaxpr(jnp.tanh)(np.zeros(4097, np.float32)).jaxpr, False) is None
 
 
-def test_extra_options_are_those_of_one_program() -> None:
+def test_extra_options_are_those_of_one_program(again: quick.Again) -> None:
     """They are in what XLA is given and in JAX's key, beside the process's own; the next program has none of them."""
     given: list[bytes] = []
+    keys: list[str | None] = []
 
     def seen(*args: object, **options: object) -> object:
         made = extra_options._make(*args, **options)
@@ -243,20 +244,28 @@ def test_extra_options_are_those_of_one_program() -> None:
 
     seat = compiling.seat
     try:
-        for names in (quick.SMALLER, ()):
-            with extra(names):
+        for names in (quick.FOR_SIZE, ()):
+            with compile_cache.compiling() as told, extra(names):
                 seat.create_compile_options = seen
                 jax.jit(lambda x: x + 1).lower(np.zeros(3, np.float32)).compile(
                     {"xla_cpu_use_fusion_emitters": False}
                 )
+            keys.append(told.key)
     finally:
         seat.create_compile_options = compiling.make
     with_them, without = given
-    for name in quick.SMALLER:
+    assert None not in keys and keys[0] != keys[1]
+    for name in quick.FOR_SIZE:
         assert with_them.count(name.encode()) == 1 and name.encode() not in without
     assert (
         with_them.count(b"xla_cpu_use_fusion_emitters") == without.count(b"xla_cpu_use_fusion_emitters") >= 1
     )
+
+
+def test_extra_options_end_with_an_error() -> None:
+    with pytest.raises(KeyboardInterrupt), extra(quick.FOR_SIZE):
+        raise KeyboardInterrupt
+    assert extra_options._own.names == ()
 
 
 def test_the_thread_ends_with_the_process(tmp_path: pathlib.Path) -> None:

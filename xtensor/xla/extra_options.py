@@ -32,14 +32,14 @@ _own = _Own()
 
 @contextlib.contextmanager
 def extra(names: tuple[str, ...]) -> Iterator[None]:
-    """A context in which this thread compiles with such options, besides those of the process."""
+    """A context in which this thread compiles one program with such options, besides those of the process."""
     if names and compiling is not None and compiling.seat.create_compile_options is compiling.make:
         compiling.seat.create_compile_options = _make
-    before, _own.names = _own.names, names
     try:
+        _own.names = names
         yield
     finally:
-        _own.names = before
+        _own.names = ()
 
 
 def _make(*args: Any, **options: Any) -> Any:

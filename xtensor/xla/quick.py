@@ -35,8 +35,8 @@ KNOWN = ((0, 10),)
 """The versions of jaxlib, by their first two numbers, for which this was found out."""
 MOST = 64
 """Operations of a program that one thread makes the code of."""
-UNROLLED = ("xla_cpu_disable_loop_unrolling",)
-SMALLER = (*UNROLLED, "xla_cpu_optimize_for_size")
+NOT_UNROLLED = ("xla_cpu_disable_loop_unrolling",)
+FOR_SIZE = (*NOT_UNROLLED, "xla_cpu_optimize_for_size")
 """LLVM's code as it is written, loop by loop; and besides without vectors where a row has no whole number of them."""
 FEW = 1 << 10
 """Elements of a program's largest array, up to which such code is as fast."""
@@ -70,7 +70,7 @@ CALLED = frozenset(
 )
 CURVES = frozenset("acos asin cos cosh exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
 """Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements."""
-ORDERED = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
+SUMMING = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
 """Those that no library makes are additions which LLVM orders anew where it unrolls their loops."""
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
@@ -154,18 +154,19 @@ def quickly(jaxpr: Any, again: bool) -> Quickly | None:
     options = dict(OPTIONS)
     if count(jaxpr) > MOST:
         del options["xla_cpu_parallel_codegen_split_count"]
-    size, loops = largest(jaxpr), not names(jaxpr) & ORDERED
+    size, loops = largest(jaxpr), not operations(jaxpr) & SUMMING
     if size <= (FEW if loops else ELEMENTS):
-        return Quickly(options, SMALLER if loops else (), False)
+        return Quickly(options, FOR_SIZE if loops else (), False)
     if again:
-        extra = () if not loops else SMALLER if size <= ELEMENTS else UNROLLED
+        extra = () if not loops else FOR_SIZE if size <= ELEMENTS else NOT_UNROLLED
         return Quickly(options, extra, True)
     return Quickly(options, (), False) if size <= ELEMENTS else None
 
 
-def names(jaxpr: Any) -> set[str]:
-    """The operations that there are."""
-    return {e.primitive.name for e in jaxpr.eqns}.union(*[names(j) for e in jaxpr.eqns for j in inner(e)])
+def operations(jaxpr: Any) -> set[str]:
+    """The names of the operations that there are."""
+    own = {e.primitive.name for e in jaxpr.eqns}
+    return own.union(*[operations(j) for e in jaxpr.eqns for j in inner(e)])
 
 
 def largest(jaxpr: Any) -> int:

@@ -280,9 +280,10 @@ class Program:
             # What is to be compiled once more has to be found on disk when JAX forgets it.
             way = quickly(jaxpr, again.on and self._name(form) is not None)
         began = time.perf_counter()
-        with sharing, compile_cache.compiling() as seen, extra(way.extra if way else ()):
+        with sharing, compile_cache.compiling() as seen:
             lowered: Any = traced.lower()
-            compiled: Any = lowered.compile(way.options if way else None)
+            with extra(way.extra if way else ()):
+                compiled: Any = lowered.compile(way.options if way else None)
         executable: Any = compiled._executable
         seconds = time.perf_counter() - began
         compile_cache.count("seconds", seconds)
