@@ -219,7 +219,8 @@ class Storage:
     def data_ptr(self) -> int:
         """A stable number that identifies the storage; 0 when it is empty.
 
-        On the CPU it is the address of a copy of the bytes, made anew when this is asked for after a write.
+        On the CPU, and where a device stands in for it, it is the address of a copy of the bytes, made anew when this is asked for
+        after a write.
         """
         size = self.nbytes()
         if size == 0:
@@ -228,7 +229,8 @@ class Storage:
         if isinstance(array, MetaArray):
             return 0
         if isinstance(array, jax.Array) and not isinstance(array, Tracer) and array.is_fully_addressable:
-            if devices.of_array(array).type == "cpu":
+            place = devices.of_array(array)
+            if place.type == "cpu" or devices.redirected("cpu") == place:
                 return _copied(self, array, size)
         if self.address == 0:
             self.address = _reserve(size)

@@ -32,7 +32,7 @@ from ..tensor import (
     wrap_strided,
 )
 from ..xla.levels import KINDS
-from ..xla.number_arrays import as_operand
+from ..xla.number_arrays import as_operand, beside
 from ..xla.pending import Pending, settled
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
@@ -220,7 +220,7 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
 
     With a target, its array is the first argument, and the result takes its place.
     """
-    arrays = settled(arrays)
+    arrays = beside(settled(arrays), None if target is None else target.array)
     for watch in watchers:
         watch(op, program, arrays if target is None else [target.array, *arrays])
     try:
@@ -234,7 +234,7 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
 def later(op: Operator, program: Any, arrays: list[Any]) -> Any:
     """What a program will give whose call may wait; errors as of `invoke`."""
     try:
-        return call(program, *arrays)
+        return call(program, *beside(arrays))
     except Exception as error:
         raise clean(op, error) from None
 
@@ -372,6 +372,7 @@ def node_for(
         targets.append(array.aval)
     if True not in wanted:
         return None
+    arrays = beside(arrays)
     node = new(op.node_class)
     node._xt_edges = tuple(edges)
     node.targets = tuple(targets)

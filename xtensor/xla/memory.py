@@ -1,7 +1,8 @@
 """What a program or a copy may take: more than there is is refused before XLA is asked, which would end the process.
 
 The sizes of a program's values are known when its signature is first seen; what of them XLA keeps beside the results, its executable tells.
-Small programs are never looked at again; one that takes more than `LARGE` bytes looks at the free memory at every call.
+Small programs are never looked at again; one that takes more than `LARGE` bytes looks at the free memory at every call. Programs for
+another platform than the CPU are not looked at: there XLA raises by itself.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from .cache import BoundedCache
+from .cache import BoundedCache, bounded
 from .levels import tracing
 from .symbolic import Inconclusive
 from .x64 import call, jit
 
-__all__ = ["NUMBER_ARRAYS", "NumberArrays", "as_operand", "operand", "size_as"]
+__all__ = ["NUMBER_ARRAYS", "NumberArrays", "as_operand", "beside", "operand", "size_as"]
 
 _as_weak = jit(lambda value: value)
 
@@ -57,6 +57,42 @@ def as_operand(value: Any) -> Any:
         return NUMBER_ARRAYS[type(value), value]
     except LookupError:
         return value
+
+
+_placed: BoundedCache[tuple[type, Any, Any], Any] = BoundedCache(4096)
+
+
+@bounded(1)
+def _at_home() -> bool:
+    """Whether the CPU is JAX's default."""
+    return jax.default_backend() == "cpu"
+
+
+def beside(args: list[Any], near: Any = None) -> list[Any]:
+    """Arguments of a program with their Python numbers as kept arrays on the device of the others, or of `near`, where the CPU is
+    not JAX's default: a number of the host's would travel there at every call, in 60 us to a GPU.
+    """
+    if _at_home() or not any(type(a) in (int, float) for a in args):
+        return args
+    arrays = (a for a in (*args, near) if isinstance(a, jax.Array) and not isinstance(a, Tracer))
+    array = next(arrays, None)
+    if array is None or len(array.devices()) != 1 or tracing.recorder is not None:
+        return args
+    (device,) = array.devices()
+    return [_number_on(a, device) if type(a) in (int, float) else a for a in args]
+
+
+def _number_on(value: Any, device: Any) -> Any:
+    key = type(value), value, device
+    found = _placed.get(key)
+    if found is None:
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            return value
+        with jax.default_device(device):
+            found = call(_as_weak, value)
+        if not (isinstance(found, Tracer) or (type(value) is float and value == 0)):  # 0.0 and -0.0 are one key
+            _placed[key] = found
+    return found
 
 
 def operand(value: int) -> Any:

@@ -267,6 +267,8 @@ class Program:
         before, self._traced = self._traced, None
         traced = before[1] if before is not None and before[0] == form else self._trace(args)
         size, within = sizes(traced)
+        if form.device.platform != "cpu":  # whose own memory XLA asks, and raises where there is too little
+            size = within = 0
         check(size)
         if traced.jaxpr.effects:
             return None
@@ -316,7 +318,7 @@ class Program:
         """JAX's own way."""
         with sharing, compile_cache.compiling():
             try:
-                size = needed(self.jitted.trace(*args))
+                size = needed(self.jitted.trace(*args)) if on_host(args) else 0
                 found = self.jitted._cache_miss(*args)
             except BaseException:
                 self.forget()
@@ -467,6 +469,14 @@ def form_of(leaves: list[Any], tree: Any, options: dict[str, Any]) -> Form | Non
         if not isinstance(device, jax.Device):
             return None
     return Form(tree, tuple(found), device, inside.context()[:-1])
+
+
+def on_host(args: Any) -> bool:
+    """Whether a program of these arguments takes memory of the host."""
+    leaves = jax.tree.leaves(args)
+    arrays = [a for a in leaves if isinstance(a, jax.Array) and not isinstance(a, jax.core.Tracer)]
+    platforms = {device.platform for array in arrays for device in array.devices()}
+    return "cpu" in (platforms or {jax.default_backend()})
 
 
 MEMORIES = (None, "device", "unpinned_host")

@@ -441,7 +441,8 @@ class Waiter:
             self.met[form] = True
             return (self.at_once(args),)
         told = facts(self.program, tuple(self.forms(held)), describe)
-        if told["effects"] or told["size"] > LARGE:  # what may find no memory fails at once
+        large = told["size"] > LARGE and form.device.platform == "cpu"
+        if told["effects"] or large:  # what may find no memory fails at once
             return (self.at_once(args),)
         return Signature(
             [form_named(tuple(s), d, w) for s, d, w in told["results"]], form, held, told["products"]

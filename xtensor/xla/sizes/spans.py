@@ -49,6 +49,8 @@ class HostArray:
 
 def like(leaf: Any) -> Any:
     """What stands for an argument when a program is compiled."""
+    if type(leaf) in (bool, int, float, complex):
+        return leaf
     aval, place = leaf.aval, leaf.sharding if leaf.committed else None
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=place)
 
