@@ -318,7 +318,10 @@ reading = threading.RLock()
 
 def yet_to_read(storage: Storage) -> Unread | Pending | None:
     """What a storage is still to read, or None. No attribute of a LazyStorage: another thread may make it a Storage before it is found."""
-    return cell.__get__(storage) if type(storage) is LazyStorage else None
+    if type(storage) is not LazyStorage:
+        return None
+    held = cell.__get__(storage)
+    return None if isinstance(held, jax.Array) else held  # a program may have put its result there
 
 
 class LazyStorage(Storage):

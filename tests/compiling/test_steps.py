@@ -11,6 +11,7 @@ import pytest
 
 import xtensor
 from xtensor import nn
+from xtensor.storage import LazyStorage
 from xtensor.utils.checkpoint import checkpoint
 
 F = nn.functional
@@ -376,3 +377,35 @@ def test_counts_of_steps_in_double_precision():
         assert train(lambda f: xtensor.compile(f, fullgraph=True)) == pytest.approx(alone, rel=1e-12)
     finally:
         xtensor.set_default_dtype(xtensor.float32)
+
+
+def test_counts_that_lie_elsewhere_wait_there_until_they_are_asked_for():
+    if len(xtensor.devices.list()) < 2:
+        pytest.skip("one device")
+
+    def trained(compiled):
+        xtensor.manual_seed(0)
+        model = nn.Sequential(nn.Linear(7, 9), nn.ReLU(), nn.Linear(9, 3)).to("cpu:1")
+        optimizer = xtensor.optim.Adam(model.parameters(), lr=0.1)
+        x = xtensor.ones(5, 7, device="cpu:1")
+
+        def step():
+            optimizer.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = xtensor.compile(step, fullgraph=True) if compiled else step
+        losses = [run().item() for _ in range(5)]
+        counters = [state["step"] for state in optimizer.state.values()]
+        if compiled:  # to read one would wait for the step
+            assert {type(c._xt_storage) for c in counters} == {LazyStorage}
+        assert [c.item() for c in counters] == [5] * 4
+        assert {str(c.device) for c in counters} == {"cpu"}
+        losses += [run().item(), step().item()]
+        return losses, [c.item() for c in counters]
+
+    (eager, counts), (compiled, others) = trained(False), trained(True)
+    assert compiled == pytest.approx(eager, rel=1e-5)
+    assert counts == others == [7] * 4

@@ -15,14 +15,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import capture
+from .. import capture, devices
+from ..devices.placement import of_jax_device
 from ..engine import INFERENCE, NO_GRAD, RELEASED, LeafEdge, Node
 from ..engine.modes import state
 from ..gradients import grad as grad_of
 from ..operators.generator import Generator
 from ..operators.saved import check_version
 from ..operators.write import SOLE
-from ..storage import Storage, put
+from ..storage import LazyStorage, Storage, put
 from ..tensor import Tensor, array_of, edge_of, plain_edge, wrap
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
@@ -115,6 +116,31 @@ def tensors_of(value: Any, found: list[Tensor]) -> None:
             tensors_of(each, found)
 
 
+class Away:
+    """What a storage elsewhere holds of a program's result until it is touched: to bring it there waits for the program."""
+
+    def __init__(self, array: Any, where: Any) -> None:
+        self.array, self.where = array, where
+        self.shape, self.dtype = array.shape, array.dtype
+        self._there: Any = None
+
+    @property
+    def device(self) -> devices.device:
+        """Where it is to be."""
+        (place,) = self.where.device_set
+        return of_jax_device(place)
+
+    def read(self) -> tuple[Any, bool]:
+        """The array there, which is that of all storages that hold this."""
+        if self._there is None:
+            self._there = jax.device_put(self.array, self.where)
+        return self._there, True
+
+    def on(self, device: devices.device) -> Away:
+        """The same, to be read to another device."""
+        return Away(self.array, devices.sharding_of(device))
+
+
 class Program:
     """One capture, compiled."""
 
@@ -163,6 +189,7 @@ class Program:
                 if self.sources[at].kind in ("held", "grad")
                 and self._key(self.sources[at]) in written
                 and at not in residual
+                and id(self.sources[at].what) not in elsewhere
                 and not (self.sources[at].kind == "held" and id(self.sources[at].what) in grouped)
             ]
         )
@@ -216,24 +243,27 @@ class Program:
             return call(np.asarray, given[source.what], np.float64)
         storage = self.storage_at(source, given)
         if id(storage) in self.elsewhere:
-            array = storage.array
-            own, there = self.moved.get(id(array), (None, None))
-            if own is array and not there.is_deleted():
-                return there
-            return jax.device_put(array, self.sharding)
+            held = storage.raw
+            own, there = self.moved.get(id(held), (None, None))
+            return there if own is held else jax.device_put(storage.array, self.sharding)
         return storage.array
 
     def _move_back(self, cells: Sequence[Any]) -> None:
         """Give what lies elsewhere its results there: equal ones are one array, which the next call takes from where it was."""
-        moved: dict[tuple[int, Any], tuple[Any, Any]] = {}
+        moved: dict[tuple[int, Any], Away] = {}
         for storage in cells:
             if id(storage) in self.elsewhere:
                 array, where = storage.array, self.elsewhere[id(storage)]
                 key = (id(array), where)
                 if key not in moved:
-                    moved[key] = jax.device_put(array, where), array
-                storage.raw = moved[key][0]
-        self.moved = {id(own): (own, array) for own, array in moved.values()}
+                    moved[key] = Away(array, where)
+                if type(storage) in (Storage, LazyStorage):
+                    # In this order, so that a signal between finds the result.
+                    storage.__class__ = LazyStorage
+                    storage.raw = moved[key]
+                else:
+                    storage.array = moved[key].read()[0]
+        self.moved = {id(away): (away, away.array) for away in moved.values()}
 
     def __call__(self, given: Sequence[Tensor], call_again: Any = None) -> Any:
         """The function's value, after all it does; see `Unfit`. call_again: the function and its arguments."""

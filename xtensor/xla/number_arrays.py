@@ -90,7 +90,9 @@ def _number_on(value: Any, device: Any) -> Any:
             return value
         with jax.default_device(device):
             found = call(_as_weak, value)
-        if not (isinstance(found, Tracer) or (type(value) is float and value == 0)):  # 0.0 and -0.0 are one key
+        if not (
+            isinstance(found, Tracer) or (type(value) is float and value == 0)
+        ):  # 0.0 and -0.0 are one key
             _placed[key] = found
     return found
 

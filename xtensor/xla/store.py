@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.core import Tracer
 import numpy as np
 
 from . import compile_cache
@@ -474,7 +475,7 @@ def form_of(leaves: list[Any], tree: Any, options: dict[str, Any]) -> Form | Non
 def on_host(args: Any) -> bool:
     """Whether a program of these arguments takes memory of the host."""
     leaves = jax.tree.leaves(args)
-    arrays = [a for a in leaves if isinstance(a, jax.Array) and not isinstance(a, jax.core.Tracer)]
+    arrays = [a for a in leaves if isinstance(a, jax.Array) and not isinstance(a, Tracer)]
     platforms = {device.platform for array in arrays for device in array.devices()}
     return "cpu" in (platforms or {jax.default_backend()})
 
