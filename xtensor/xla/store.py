@@ -26,8 +26,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.core import Tracer
 import numpy as np
+from jax.core import Tracer
 
 from . import compile_cache
 from .cache import BoundedCache, bounded, settings
