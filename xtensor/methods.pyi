@@ -35,6 +35,9 @@ class Methods:
         """__complex__"""
     def __contains__(self, element: Any) -> builtins.bool:
         """__contains__"""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The protocol by which CuPy, Numba and others read an array on an NVIDIA GPU where it lies."""
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
         """A copy of a leaf with memory of its own; tensors that shared memory share its copy."""
     def __delitem__(self, index: Any) -> None:

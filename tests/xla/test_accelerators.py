@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 import xtensor
+from xtensor.devices import placement
 from xtensor.operators import dispatch
+from xtensor.ops.network import attention
+from xtensor.plans.plans import executor
 from xtensor.xla import number_arrays, store
+from xtensor.xla.memory import out_of_memory
 
 
 @pytest.fixture
@@ -74,3 +78,54 @@ def test_an_address_can_be_read_where_a_device_stands_in_for_the_cpu(monkeypatch
     monkeypatch.setattr(xtensor.devices, "redirected", lambda name: place)
     address = x.untyped_storage().data_ptr()
     assert list((ctypes.c_float * 5).from_address(address)) == [0, 1, 2, 3, 4]
+
+
+def test_a_switch_of_precision_forgets_plans():
+    executor.enabled, executor.background = True, False
+    w = xtensor.randn(4, 3, requires_grad=True)
+    try:
+        for _ in range(4):
+            (w @ w.t()).tanh().sum().backward()
+        assert list(executor.patterns)
+        xtensor.set_float32_matmul_precision("high")
+        assert not list(executor.patterns)
+    finally:
+        xtensor.set_float32_matmul_precision("highest")
+        executor.enabled, executor.background = False, True
+
+
+def test_what_xla_says_of_memory_is_the_error_that_programs_catch(monkeypatch):
+    text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 105.85GiB with allocator GPU_0_bfc on device 0."
+    assert out_of_memory(text) is None  # the CPU's is a RuntimeError, as PyTorch's
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    error = out_of_memory(text)
+    assert type(error) is xtensor.OutOfMemoryError is xtensor.cuda.OutOfMemoryError
+    assert str(error).startswith("CUDA out of memory. Tried to allocate 105.85 GiB. ")
+    assert out_of_memory("INVALID_ARGUMENT: no") is None
+
+
+def test_a_device_without_an_index_is_the_current_one(monkeypatch):
+    place, other = xtensor.device("cuda"), xtensor.device("cuda", 0)
+    monkeypatch.setattr(placement, "jax_device", lambda p: p.index or 0)
+    assert xtensor.devices.same(place, other) and xtensor.devices.same(other, place)
+    assert not xtensor.devices.same(place, xtensor.device("cuda", 1))
+    assert not xtensor.devices.same(other, xtensor.device("cpu"))
+
+
+def test_only_tensors_on_a_gpu_lend_their_memory_by_cudas_protocol():
+    x = xtensor.ones(3)
+    assert not hasattr(x, "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match="non-CUDA tensor type: xtensor.FloatTensor"):
+        _ = x.__cuda_array_interface__
+
+
+def test_accelerators_attend_to_more_queries_at_a_time():
+    q = jax.ShapeDtypeStruct((2, 4, 1024, 16), np.float32)
+    text = {
+        kind: jax.jit(lambda q, k, v: attention.attend_generally(q, k, v, None, False, None, False))
+        .trace(q, q, q)
+        .lower(lowering_platforms=(kind,))
+        .as_text()
+        for kind in ("cpu", "cuda")
+    }
+    assert "while" in text["cpu"] and "while" not in text["cuda"]

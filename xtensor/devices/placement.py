@@ -457,6 +457,15 @@ def resolve(place: DeviceLike) -> device:
     return place if isinstance(place, device) else device(place)
 
 
+def same(place: device, other: device) -> bool:
+    """Whether two names mean one device: `cuda` is the current one of `cuda:0` and its like."""
+    if place is other or place == other:
+        return True
+    if place.type != other.type or place.type in ("cpu", "meta") or None not in (place.index, other.index):
+        return False
+    return place.sharding is other.sharding is None and jax_device(place) is jax_device(other)
+
+
 @contextmanager
 def use(place: DeviceLike) -> Iterator[device]:
     """New tensors are made on `place` inside."""

@@ -32,6 +32,7 @@ from ..tensor import (
     wrap_strided,
 )
 from ..xla.levels import KINDS
+from ..xla.memory import out_of_memory
 from ..xla.number_arrays import as_operand, beside
 from ..xla.pending import Pending, settled
 from ..xla.transformed import has_tangent
@@ -255,6 +256,8 @@ def worded(op: Operator, error: Exception) -> Exception:
     if type(error).__module__ == "builtins" and frame.f_globals.get("__name__", "").startswith("xtensor"):
         return type(error)(*error.args)
     text = str(error).split("\n--------------------")[0]
+    if (wanted := out_of_memory(text)) is not None:
+        return wanted
     if unequal := UNEQUAL.search(text):
         try:
             geometry.broadcast_shapes(*[sizes_in(part) for part in SIZES.findall(unequal[1])])

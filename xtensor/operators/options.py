@@ -16,6 +16,7 @@ from ..lowering import host_float8
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
 from ..xla.cache import BoundedCache, bounded
+from ..xla.memory import out_of_memory
 from ..xla.symbolic import as_size, at_most, is_size
 from ..xla.x64 import call, jit
 
@@ -326,9 +327,12 @@ def constant(
     if type(value) is int:
         value = zero_or_one(value, dtype)
     often = _HOT if nbytes <= _HOST else _WRITTEN // nbytes if place.type == "cpu" else 0
-    if shape and not is_hot(("fill", shape, dtype, place), often):
-        return devices.put(np.full(shape, value, dtype.numpy), place), False
-    return call(_fill(shape, place), value), False
+    try:
+        if shape and not is_hot(("fill", shape, dtype, place), often):
+            return devices.put(np.full(shape, value, dtype.numpy), place), False
+        return call(_fill(shape, place), value), False
+    except jax.errors.JaxRuntimeError as error:
+        raise out_of_memory(error) or error from None
 
 
 def filled(

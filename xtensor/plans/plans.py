@@ -35,6 +35,7 @@ from ..ops.tensor.export import copied
 from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
 from ..xla import segments
+from ..xla.cache import emptied_too
 from ..xla.levels import KINDS, layers
 from ..xla.pending import settled
 from ..xla.segments import waiter
@@ -149,8 +150,12 @@ class PlanExecutor:
         self._compiler.wait()
 
     def clear(self) -> None:
-        """Forget every structure."""
+        """Forget every structure, and have what is being compiled end."""
         self.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget every structure."""
         self.patterns.clear()
         self._known = 0
 
@@ -516,3 +521,4 @@ def build(
 
 executor = PlanExecutor()
 engine.install(executor)
+emptied_too.append(executor.forget)

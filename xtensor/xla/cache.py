@@ -11,7 +11,16 @@ from typing import Any, TypeVar
 
 from .. import capture
 
-__all__ = ["BoundedCache", "bounded", "caches", "clear_all", "settings", "settings_read", "size_of"]
+__all__ = [
+    "BoundedCache",
+    "bounded",
+    "caches",
+    "clear_all",
+    "emptied_too",
+    "settings",
+    "settings_read",
+    "size_of",
+]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -87,7 +96,12 @@ def clear_all() -> None:
     capture.moved(False)
     for cache in caches():
         (cache.clear if isinstance(cache, BoundedCache) else cache.cache_clear)()
+    for forget in emptied_too:
+        forget()
 
+
+emptied_too: list[Callable[[], None]] = []
+"""What `clear_all` calls besides, to empty what holds programs in a form of its own."""
 
 settings_read: list[Callable[[], Any]] = []
 """What traces depend on besides their arguments: functions that tell it. Who changes one of them calls `clear_all`."""

@@ -30,14 +30,21 @@ __all__ = [
     "ASKED",
     "LARGE",
     "SMALL",
+    "OutOfMemoryError",
     "available",
     "check",
     "check_sizes",
     "has_room",
     "needed",
+    "out_of_memory",
     "sizes",
     "temporaries",
 ]
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device other than the CPU has no memory for what was asked; programs catch it and try smaller batches."""
+
 
 SMALL = 1 << 18
 """Bytes below which buffers are not given up where calls may wait for each other. Whether they did shows in reference counts, and programs
@@ -88,6 +95,20 @@ def check(nbytes: int) -> None:
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes, and {max(free, 0)} are free. "
             "Error code 12 (Cannot allocate memory)"
         )
+
+
+ASKED_OF_XLA = re.compile(r"[Oo]ut of memory while trying to allocate ([\d.]+) ?(\w+)")
+
+
+def out_of_memory(error: BaseException | str) -> OutOfMemoryError | None:
+    """The error that one of XLA's about a device's memory becomes; None for any other."""
+    text = str(error)
+    if "RESOURCE_EXHAUSTED" not in text or (kind := jax.default_backend()) == "cpu":
+        return None
+    found = ASKED_OF_XLA.search(text)
+    kind = "CUDA" if kind in ("gpu", "cuda") else kind.upper()
+    tried = f" Tried to allocate {found[1]} {found[2]}." if found else ""
+    return OutOfMemoryError(f"{kind} out of memory.{tried} {text.splitlines()[0]}")
 
 
 def has_room(nbytes: int) -> bool:

@@ -16,6 +16,7 @@ from ...memory.holders import memory_summary as held_by
 from ...operators.generator import default_generator_of
 from ...ops.tensor.queries import typed
 from ...tensor import Tensor
+from ...xla.memory import OutOfMemoryError
 from . import amp as amp
 
 if TYPE_CHECKING:
@@ -74,10 +75,6 @@ __all__ = [
     "stream",
     "synchronize",
 ]
-
-
-class OutOfMemoryError(RuntimeError):
-    """Named by programs that try smaller batches; XLA's own error for memory is a RuntimeError."""
 
 
 class _State:

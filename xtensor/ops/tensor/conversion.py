@@ -177,7 +177,7 @@ def change(
     input: Tensor, dtype: dtypes.dtype, place: devices.device, copy: bool, memory_format: Any
 ) -> Tensor:
     """The body of `to`: itself where nothing is asked for, else a differentiable copy."""
-    same_place = place is input.device or place == input.device
+    same_place = devices.same(place, input.device)
     preserve = memory_format is None or memory_format is dtypes.preserve_format
     if same_place and dtype is input.dtype:
         if not copy and (preserve or suggested(input) is memory_format):

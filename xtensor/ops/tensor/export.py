@@ -161,6 +161,31 @@ class DLDeviceType(enum.IntEnum):
     kDLROCM = 10
 
 
+def cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """The protocol by which CuPy, Numba and others read an array on an NVIDIA GPU where it lies.
+
+    AttributeError for tensors elsewhere, so that `hasattr` is False; RuntimeError where they require gradients.
+
+    Differs from PyTorch: what others write there is not seen in a view, which lends a copy.
+    """
+    if self.device.type != "cuda":
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} "  # type: ignore[attr-defined]
+            "Use tensor.cuda() if CUDA tensor is needed."
+        )
+    if self.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() "
+            "to get Variable that doesn't require grad."
+        )
+    array = array_of(self)
+    if self._xt_view is None:
+        self._xt_storage.shared = True
+    else:
+        weakref.finalize(self, id, array)  # it lives as long as the tensor
+    return array.__cuda_array_interface__
+
+
 def dlpack_device(self: Tensor) -> tuple[DLDeviceType, int]:
     """DLPack's protocol: kind and index of the tensor's device."""
     if self.is_meta:
@@ -431,6 +456,7 @@ attach_methods(
     __array_wrap__=wrap_array,
     __dlpack__=dlpack,
     __dlpack_device__=dlpack_device,
+    __cuda_array_interface__=property(cuda_array_interface),
     __jax_array__=jax_array,
     __deepcopy__=deepcopy,
 )
