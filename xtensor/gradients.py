@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
@@ -128,7 +129,7 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
             else:
                 meta.grad = grad.clone()
             return
-        array = array_of(grad)
+        array = grad._xt_storage.operand if grad._xt_view is None else array_of(grad)
         if type(array) is WrapperArray:
             apart = getattr(type(grad), "_xt_apart", twin)
             meta.grad = apart(grad)
@@ -446,6 +447,21 @@ def refuse_backward() -> None:
         )
 
 
+before_backward: list[weakref.WeakMethod[Callable[[], None]]] = []
+"""Methods that are called once, before the next backward pass, whatever becomes of it."""
+
+
+def tell_before() -> None:
+    """Call what is to be called before a backward pass."""
+    asked = before_backward[:]
+    del before_backward[: len(asked)]
+    for reference in asked:
+        method = reference()
+        if method is not None:
+            with contextlib.suppress(Exception):
+                method()
+
+
 def tensor_backward(
     self: Tensor,
     gradient: Any = None,
@@ -467,6 +483,8 @@ def tensor_backward(
     """
     if modes.state.transforms:
         refuse_backward()
+    if before_backward:
+        tell_before()
     if gradient is None and inputs is None:
         edge = self._xt_edge
         one = implied_grad(self) if type(edge) is tuple else None

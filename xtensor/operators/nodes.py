@@ -18,6 +18,7 @@ from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, te
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.pending import Pending, settled
+from ..xla.segments import unmade
 from ..xla.x64 import call, choose, chosen
 from .below.dispatching import dispatching
 from .operator import Operator
@@ -140,6 +141,7 @@ class OpNode(Replayable):
             key = (key, tuple([s is None for s in saved]))
         args: list[Any] = []
         recipes: Any = None
+        pends = False
         for g in grads:
             if g is None:
                 if op.single or all(e is None for e in grads):
@@ -148,7 +150,10 @@ class OpNode(Replayable):
                 continue
             v, s = g._xt_view, g._xt_storage
             if v is None:
-                args.append(s.array)
+                array = s.operand
+                args.append(array)
+                if type(array) is Pending:
+                    pends = True
             elif v.cached_at == s.writes:
                 args.append(v.cached)
             else:
@@ -163,7 +168,12 @@ class OpNode(Replayable):
                 if counter is not None and counter.version != entry[1]:
                     check_version(entry, self)
                 array = entry[2]
-                args.append(array.value() if type(array) is Pending else array)
+                if type(array) is Pending:
+                    if array._value is None:
+                        pends = True
+                    else:
+                        array = array._value
+                args.append(array)
             elif dispatching and type(entry) is Hooked:
                 return self._apply_recorded(grads)  # it may hold a wrapper, and is unpacked once
             else:
@@ -177,9 +187,19 @@ class OpNode(Replayable):
         if program is None:
             return found.deliver((), grads)
         if recipes is not None:
+            if pends:
+                args = list(map(settled, args))
+                pends = False
             program = found.reader(tuple(recipes))
             viewed = [g for g, r in zip(grads, recipes, strict=True) if r is not None]
             args += [g._xt_view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
+        elif pends or found.new:
+            # What has to be compiled is compiled while the graph goes on, beside what comes next.
+            if (found.new or unmade()) and not mode & SEEN:
+                program, pends = found.waiting(args), True
+            else:
+                args, pends = list(map(settled, args)), False
+            found.new = False
         previous = chosen()
         try:
             choose(True)
@@ -191,7 +211,7 @@ class OpNode(Replayable):
             return tuple([None if r is None else wrap(MetaArray(t.shape, t.dtype)) for t, r in pairs])
         finally:
             choose(previous)
-        if not found.plain or mode & INFERENCE:
+        if pends or not found.plain or mode & INFERENCE:
             return found.deliver(results, grads)
         made = []
         for array in results:
@@ -271,9 +291,9 @@ class OpNode(Replayable):
 
     def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any], whole: bool) -> Pullback:
         count = len(grads)
-        args = [settled(a) for a in args]
         saved = [concrete(a) for a in args[count:]]
-        arrays = args[:count] if whole and all(a is b for a, b in zip(saved, args[count:])) else None
+        known = whole and all(a is b or type(b) is Pending for a, b in zip(saved, args[count:]))
+        arrays = [concrete(a) if type(a) is Pending else a for a in args[:count]] if known else None
         found = self.op.pullbacks[key] = call(Pullback, self, grads, saved, arrays)
         MADE[self.op, self.key, self.shapes, self.aval, self.targets] = True
         return found
@@ -295,6 +315,8 @@ class OpNode(Replayable):
 
 
 NOWHERE: Any = (None, 0)
+SEEN = modes.PROFILING | modes.ANOMALY
+"""Modes that tell of a node's time or results, so that neither waits."""
 
 
 def replayed(value: Any) -> Any:
@@ -322,6 +344,10 @@ def form_and_value(entry: Any) -> tuple[Any, Any] | None:
 
 def concrete(value: Any) -> Any:
     """A saved array as a trace can take it."""
+    if type(value) is Pending:
+        place = value.sharding if value.committed else None
+        aval = value.aval
+        return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=place)
     if type(value) in UNREAD:
         return ShapedArray(tuple(value.shape), value.dtype)
     if type(value) is tuple:

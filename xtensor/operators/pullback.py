@@ -19,6 +19,7 @@ from .. import lowering
 from ..storage import MetaArray
 from ..tensor import Tensor, make_view, sizes_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
+from ..xla.segments import waiter, waiter_of_tuples
 from ..xla.x64 import facts, jit
 from .dependence import origin, used
 from .derivatives import backward_function
@@ -57,10 +58,10 @@ def traceable(arrays: Sequence[Any], given: Sequence[Any]) -> bool:
     return all(
         a is g is None
         or (
-            isinstance(a, jax.Array)
+            isinstance(a, (jax.Array, jax.ShapeDtypeStruct))
             and not isinstance(a, Tracer)
             and g is not None
-            and (a.shape, a.dtype, a.aval.weak_type) == (g.shape, g.dtype, False)
+            and (a.shape, a.dtype, getattr(a, "aval", a).weak_type) == (g.shape, g.dtype, False)
         )
         for a, g in zip(arrays, given, strict=True)
     )
@@ -137,7 +138,7 @@ class Pullback:
     arrays: the gradients as arrays, where the program is about to be called with them.
     """
 
-    __slots__ = ("crossed", "keep", "plain", "program", "reading", "routes", "rules")
+    __slots__ = ("crossed", "keep", "new", "plain", "program", "reading", "routes", "rules", "waits")
 
     def __init__(
         self, node: Any, grads: Sequence[Any], saved: Sequence[Any], arrays: Sequence[Any] | None = None
@@ -190,7 +191,8 @@ class Pullback:
         self.plain = self.routes == tuple(range(len(self.routes))) and self.crossed is None
         self.keep = (node.aval, node.targets)
         self.reading: BoundedCache[Any, Any] = BoundedCache(256)
-        self.program = self.rules = None
+        self.program = self.rules = self.waits = None
+        self.new = True
         if kept:
 
             def rules(*args: Any) -> tuple[Any, ...]:
@@ -202,6 +204,15 @@ class Pullback:
                 rules.sized = sizes.sized(kept)  # pyright: ignore[reportFunctionMemberAccess]
             self.rules = rules
             self.program = program if program is not None else jit(rules)
+
+    def waiting(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """The program, whose call with these arguments may wait."""
+        if self.waits is None:
+            if any(type(a) is tuple for a in args):
+                self.waits = waiter_of_tuples(self.program, None)
+            else:
+                self.waits = waiter(self.program, len(args), None)
+        return self.waits
 
     def reader(self, recipes: tuple[Any, ...]) -> Any:
         """The program that first reads the incoming gradients which are views: by recipe, or None for an array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
@@ -15,15 +16,16 @@ import numpy as np
 from .. import capture, checks, devices, dtypes
 from ..engine import PROFILING, enable_grad, modes, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
+from ..gradients import before_backward
 from ..ops.create.creation import zeros_like
 from ..ops.create.ingest import tensor as make_tensor
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, counter_of, typename
+from ..tensor import ARRAY, Tensor, array_of, counter_of, typename
 from ..xla.cache import bounded
 from .differentiable import run_differentiable
 from .elsewhere import is_elsewhere, run_elsewhere
 from .states import State, States, telling
-from .update import Rule, TracedNumber, Work, run, vector
+from .update import Rule, TracedNumber, Work, ahead_of, run, vector
 
 __all__ = [
     "Optimizer",
@@ -372,6 +374,44 @@ class RuleOptimizer(Optimizer):
     rule: Rule
     counted = True
     option_defaults: dict[str, Any] = {}
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        super().__init__(params, defaults)
+        before_backward.append(weakref.WeakMethod(self._ahead))
+
+    def _ahead(self) -> None:
+        """Have threads compile the first step, while the program still looks for the gradients."""
+        kind = type(self)
+        plain = kind.first_state is RuleOptimizer.first_state and kind.states_for is RuleOptimizer.states_for
+        asked = ("capturable", "differentiable", "fused")
+        if (
+            self.state
+            or not plain
+            or modes.state.mode & PROFILING
+            or any(group.get(name) for group in self.param_groups for name in asked)
+        ):
+            return
+        work: list[Work] = []
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.requires_grad]
+            if not all(type(p._xt_storage.raw) is ARRAY and p._xt_view is None for p in params):
+                return
+            numbers = tuple([as_float(n) for n in self.numbers_of(group)])
+            states = [[p] * len(self.states_of(group)) for p in params]
+            if params:
+                work.append(
+                    Work(
+                        kind.rule,
+                        self.flags_of(group),
+                        numbers,
+                        params,
+                        params,
+                        states,
+                        [0.0] * len(params),
+                        [],
+                    )
+                )
+        ahead_of(work, self.counted)
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         """The options that are runtime operands."""

@@ -8,6 +8,7 @@ counts are runtime operands, so a changed learning rate compiles nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -22,9 +23,9 @@ from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of
 from ..xla.cache import BoundedCache, bounded
 from ..xla.threads import others
-from ..xla.x64 import jit
+from ..xla.x64 import ahead, jit
 
-__all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "run"]
+__all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "ahead_of", "run"]
 
 Rule = Callable[..., tuple[Any, ...]]
 """`rule(flags, numbers, count, param, grad, *state) -> (param, *state)`.
@@ -70,6 +71,42 @@ def run(work: list[Work], name: str, counted: bool = True) -> Known:
             for piece in [part] if few else parted(part):
                 made.update(call_program(piece, place, writer, counted))
     return made
+
+
+def ahead_of(work: list[Work], counted: bool) -> None:
+    """Have threads compile the programs of a first step of these parameters, whose gradients and states are of their forms."""
+    if others or capture.running() is not None:
+        return
+    storages = [param._xt_storage for group in work for param in group.params]
+    if len(set(storages)) != len(storages):
+        return
+    for place, part in by_device(work).items():
+        for piece in [part] if len(storages) <= TOGETHER else parted(part):
+            forms = [
+                [form_of(param._xt_storage.array)] * (1 + len(states))
+                for group in piece
+                for param, states in zip(group.params, group.states, strict=True)
+            ]
+            key = tuple([
+                (g.rule, g.flags, len(g.numbers), (0,) * len(g.params), tuple(map(len, g.states))) for g in piece
+            ])  # fmt: skip
+            program, _ = program_of(key, counted, True)
+            numbers = tuple([n for g in piece for n in g.numbers])
+            count = count_array(0.0, place)
+            ahead(
+                program,
+                *chain(*forms),
+                *[f[0] for f in forms],
+                form_of(vector(numbers, place)),
+                form_of(count),
+            )
+
+
+def form_of(array: Any) -> Any:
+    """What stands for an array when a program is compiled."""
+    return jax.ShapeDtypeStruct(
+        array.shape, array.dtype, sharding=array.sharding if array.committed else None
+    )
 
 
 def parted(work: list[Work]) -> Iterator[list[Work]]:

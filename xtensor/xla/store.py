@@ -38,7 +38,7 @@ from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
 from .lowering_context import sharing
 from .memory import ASKED, LARGE, SMALL, check, needed, sizes, temporaries
-from .pending import Pending
+from .pending import Pending, Work, workers
 from .quick import again, is_quick, quickly
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "made_anew", "remembered", "signatures"]
@@ -92,6 +92,7 @@ class Program:
         "_digest",
         "_keeping",
         "_traced",
+        "begun",
         "came",
         "forget",
         "function",
@@ -109,6 +110,8 @@ class Program:
         self.options = options
         self.number = next(_numbers)
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
+        # What threads compile ahead, by form.
+        self.begun: BoundedCache[Form, Work] = BoundedCache(64)
         # Forms whose programs are compiled once more if they are called again, and whether they were.
         self.looked: BoundedCache[Form, bool] = BoundedCache(256)
         # The form that came last, how often in a row, and what has JAX's compiled call forget this function's signatures.
@@ -159,6 +162,9 @@ class Program:
 
     def _entry(self, form: Form, args: tuple[Any, ...]) -> Entry | None:
         """The executable of a form: made ahead, handed out lately, found or made."""
+        if form in self.begun:
+            with contextlib.suppress(Exception):  # it is compiled here, and fails here
+                self.begun.pop(form).result()
         entry = self.kept.get(form) or _latest.get((self.number, form))
         if entry is None:
             entry = self._ready(form, args)
@@ -176,6 +182,21 @@ class Program:
             entry = self._ready(form, examples)
             if entry is not None:
                 self.kept[form] = entry
+
+    def ahead(self, *examples: Any) -> None:
+        """Have a thread compile the executable for these forms, where it is neither there nor on disk: the first call waits for it."""
+        leaves, tree = jax.tree.flatten(examples)
+        form = form_of(leaves, tree, self.options)
+        if form is None or form in self.begun or (self.number, form) in _latest or self.is_ready(form):
+            return
+        told = watched(self.jitted.__name__)
+
+        def work() -> None:
+            with told, jax.enable_x64(True):
+                self.prepare(*examples)
+
+        self.begun[form] = made = Work(work)
+        workers.submit(made)
 
     def _again(self, form: Form, entry: Entry, args: tuple[Any, ...]) -> None:
         """Note that a program may be compiled once more, or have it done."""
@@ -215,16 +236,24 @@ class Program:
         return name is not None and compile_cache.has(name)
 
     def facts(self, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
-        """What `tell(jaxpr)` says of the function traced for these arguments, as JSON has it: on disk, or by tracing.
+        """What `tell(jaxpr)` says of the function traced for these arguments, as JSON has it: on disk, under the name of `tell`, or by
+        tracing.
 
         The trace is kept for the program that may be compiled next.
         """
         leaves, tree = jax.tree.flatten(args)
         form = form_of(leaves, tree, self.options)
         name = None if form is None else self._name(form)
-        content = None if name is None else compile_cache.read(name + FACTS)
+        own = None if name is None else f"{name}-{tell.__name__.strip('<>')}{FACTS}"
+        content = None if own is None else compile_cache.read(own)
         if content is None:
-            traced = self.jitted.trace(*args) if form is None else self._trace(args)
+            kept = self._traced
+            if form is None:
+                traced = self.jitted.trace(*args)
+            elif kept is not None and kept[0] == form:
+                traced = kept[1]
+            else:
+                traced = self._trace(args)
             if form is not None:
                 self._traced = form, traced
             told = tell(traced.jaxpr.jaxpr)
@@ -232,8 +261,8 @@ class Program:
                 content = json.dumps(told).encode()
             except TypeError:  # of sizes left open, which are this trace's
                 return told
-            if name is not None:
-                compile_cache.write(name + FACTS, content)
+            if own is not None:
+                compile_cache.write(own, content)
         return json.loads(content)
 
     def forget_trace(self) -> None:

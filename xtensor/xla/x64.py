@@ -166,6 +166,13 @@ def is_ready(program: Any, *examples: Any) -> bool:
     return made is not None and call(made.is_ready_for, *examples)
 
 
+def ahead(program: Any, *examples: Any) -> None:
+    """Have a thread compile a program of `jit` for arguments of these forms (`jax.ShapeDtypeStruct`s), which it will be called with."""
+    made: Program | None = getattr(program, "_xt_program", None)
+    if made is not None:
+        call(made.ahead, *examples)
+
+
 def prepare(program: Any, *examples: Any, told: Any = None) -> None:
     """Have a program of `jit` ready for these arguments, given as arrays or `jax.ShapeDtypeStruct`s: its first call only runs it.
 

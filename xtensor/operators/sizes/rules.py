@@ -55,6 +55,13 @@ class ReadFirst(Answers):
         return None if found is None else found[0], came
 
 
+def aval_of(leaf: Any) -> Any:
+    """The form of an array, or of what stands for one."""
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return ShapedArray(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+    return leaf.aval
+
+
 class Template(NamedTuple):
     """What is known of rules of all sizes: as which terms their sizes are written, and `Pullback`'s routes and what it keeps."""
 
@@ -104,10 +111,10 @@ class SizedRules:
         self.function = rules_function
         forms = [None if t is None else (t.dtype, t.weak_type) for t in (*node.targets, *node._xt_metadata)]
         leaves, tree = jax.tree.flatten(list(saved))
-        told = tuple([(a.ndim, a.dtype, a.aval.weak_type) for a in leaves])
+        told = tuple([(a.ndim, a.dtype, a.weak_type) for a in map(aval_of, leaves)])
         undefined = tuple([g is None for g in grads])
         self.vector = (*self.sizes, *[d for a in leaves for d in a.shape])
-        self.saved, self.leaves = tree, [a.aval for a in leaves]
+        self.saved, self.leaves = tree, [aval_of(a) for a in leaves]
         self.key = ("sizes", node.key, self.tree, tuple(forms), tree, told, undefined)
         self.undefined = undefined
 
@@ -228,6 +235,6 @@ def sized_rules(
         isinstance(a, (Tracer, MetaArray)) for a in (*grads, *jax.tree.leaves(list(saved)))
     ):
         return None
-    if not all(isinstance(a, jax.Array) for a in jax.tree.leaves(list(saved))):
+    if not all(isinstance(a, (jax.Array, jax.ShapeDtypeStruct)) for a in jax.tree.leaves(list(saved))):
         return None
     return SizedRules(node, grads, saved, rules_function)

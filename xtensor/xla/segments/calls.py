@@ -52,6 +52,7 @@ __all__ = [
     "paused",
     "prompt",
     "stats",
+    "unmade",
     "waiter",
 ]
 
@@ -185,6 +186,12 @@ def finish(why: str = "a pause") -> None:
     segment = state.segment
     if segment is not None and len(segment.calls) > 1:
         segment.finish(why)
+
+
+def unmade() -> bool:
+    """Whether some call waits whose program is being compiled."""
+    segment = state.segment
+    return segment is not None and segment.calls[-1][0].unmade
 
 
 def waiting() -> bool:
@@ -421,7 +428,7 @@ class Waiter:
             own = tuple(grouped(self.lengths, args))
             expected = call(sized.expected, self.program, own)
             if expected is not None:
-                signature = Signature(expected.forms, form, held, 0)
+                signature = Signature(expected.forms, form, held, 0, not expected.exact)
                 prepare = expected.prepare
                 signature.ready = prepare is None
                 if prepare is not None:

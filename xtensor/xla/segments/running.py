@@ -91,9 +91,9 @@ class Structure:
     """How the segments that end with a node run.
 
     nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
-    result is an argument within. programs: by the results that they give. answers: those that give what is wanted, and maybe more.
-    paid: whether waiting gained something when no program answered last, None where it may later. came: how often none did. runs:
-    how often one did. ended: how often what ended them.
+    result is an argument within. alone: whether some call is made within no other program. programs: by the results that they give.
+    answers: those that give what is wanted, and maybe more. paid: whether waiting gained something when no program answered last, None
+    where it may later. came: how often none did. runs: how often one did. ended: how often what ended them.
     """
 
     def __init__(self, leaf: Node) -> None:
@@ -106,6 +106,7 @@ class Structure:
         self.nodes = nodes
         self.outside = [(i, j) for i, n in enumerate(nodes, 1) for j, s in enumerate(n.sources) if s == 0]
         self.single = all(n.called.single for n in nodes)
+        self.alone = any(n.signature.alone for n in nodes)
         self.used = [0] * sum(len(n.avals) for n in nodes)
         for node in nodes:
             for source in node.sources:
@@ -141,7 +142,9 @@ class Structure:
                 state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
         new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
         compile_all(list(new.values()))
-        pays = len(self.nodes) > 1 and (self.nodes[-1].gain >= GAIN or not state.background)
+        pays = (
+            not self.alone and len(self.nodes) > 1 and (self.nodes[-1].gain >= GAIN or not state.background)
+        )
         if not (pays and wanted and joins()):
             self.paid = bool(new)
             return None
@@ -294,6 +297,7 @@ def by_call(calls: list[Any]) -> bool:
         # In one call of C, so that a signal finds all results, or none.
         any(map(set_value, results, jax.tree.leaves(found)))
         node.signature.ready = True
+        node.unmade = False
         if node.signature.is_long():
             node.waits = False
         node.ends = node.ends or node.work > LONG

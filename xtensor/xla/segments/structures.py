@@ -53,12 +53,16 @@ class Signature:
 
     avals: the forms of the results. form: as the store has it. held: of each argument its form, and whether it is tied to its
     device. work: about how many microseconds a call takes. size: the bytes of what it takes and gives. ready: whether the program
-    itself is compiled, or on disk. made: what compiles it, once somebody asked for that.
+    itself is compiled, or on disk. made: what compiles it, once somebody asked for that. alone: whether what answers them has other
+    bits than the program itself, so that they are made within no other.
     """
 
-    __slots__ = ("avals", "form", "held", "made", "ready", "size", "work")
+    __slots__ = ("alone", "avals", "form", "held", "made", "ready", "size", "work")
 
-    def __init__(self, avals: Sequence[Any], form: Any, held: Any, products: int) -> None:
+    def __init__(
+        self, avals: Sequence[Any], form: Any, held: Any, products: int, alone: bool = False
+    ) -> None:
+        self.alone = alone
         self.avals = avals
         self.form = form
         self.held = held
@@ -70,14 +74,15 @@ class Signature:
 
     def is_long(self) -> bool:
         """Whether a call waits for nothing but its program: it takes longer than Python, or runs beside it, as on an accelerator."""
-        return self.work > LONG or not joins()
+        return self.alone or self.work > LONG or not joins()
 
 
 class Node:
     """A structure: the calls that lead to it from the root of the tree, the last of which is its own.
 
     sources: of each argument of that call None, a result's number in the segment, from -1 downwards, or 0 for an array from outside.
-    first: the number of the call's first result. gain: of all these calls. next: the structures with a call more, by what is asked of that call.
+    first: the number of the call's first result. unmade: whether one of their programs was still to be compiled. gain: of all these
+    calls. next: the structures with a call more, by what is asked of that call.
     """
 
     __slots__ = (
@@ -96,6 +101,7 @@ class Node:
         "size",
         "sources",
         "structure",
+        "unmade",
         "unpaid",
         "waits",
         "work",
@@ -115,7 +121,9 @@ class Node:
         if parent is not None and self.waits:
             self.size = parent.size + signature.size
             self.work = parent.work + signature.work
-        self.ends = (self.work > LONG and called.is_ready(signature)) or self.size > HELD_BYTES
+        # While programs are being compiled, what comes next is found out meanwhile.
+        self.unmade = parent is not None and self.waits and (parent.unmade or not called.is_ready(signature))
+        self.ends = (self.work > LONG and not self.unmade) or self.size > HELD_BYTES
         self.gain = 0.0 if parent is None else parent.gain + (called.gain if self.waits else 0.0)
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}

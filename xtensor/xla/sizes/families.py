@@ -138,7 +138,7 @@ class Sized(Answers):
         return self.families.answer(program, self.sizes, self.make, args)
 
     def expected(self, program: Any, args: tuple[Any, ...]) -> Expected | None:
-        """Of programs for several sizes that give the bits of the function's own."""
+        """Of programs for several sizes."""
         return self.families.expected(program, self.sizes, self.make, args)
 
 
@@ -226,12 +226,13 @@ class Families:
         with _lock:
             entry = self.entry(program, sizes, make, leaves, tree)
         way = None if entry is None else entry.way
-        if way is None or not (way.program.exact and way.direct):
+        if way is None or not way.direct:
             return None
+        exact = way.program.exact
         if way.program.proven:
-            return Expected(way.forms(), None)
+            return Expected(way.forms(), None, exact)
         examples, run = way.examples(leaves), way.program.run
-        return Expected(way.forms(), lambda told: self.prepare(run, *examples, told=told))
+        return Expected(way.forms(), lambda told: self.prepare(run, *examples, told=told), exact)
 
     def entry(self, program: Any, sizes: Vector, make: Any, leaves: list[Any], tree: Any) -> Met | None:
         """What is known of a signature; None where it is none of those that may be answered."""

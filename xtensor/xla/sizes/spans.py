@@ -64,12 +64,13 @@ def put(array: Any, sharding: Any, committed: bool) -> Any:
 
 
 class Expected(NamedTuple):
-    """What is known of calls that are to be answered: the forms of what they give, and what has their program compiled, with who is told
-    of that; None where it is.
+    """What is known of calls that are to be answered: the forms of what they give, what has their program compiled, with who is told
+    of that (None where it is), and whether its bits are those of the function's own.
     """
 
     forms: list[Any]
     prepare: Callable[[Any], None] | None
+    exact: bool = True
 
 
 class Answers:
