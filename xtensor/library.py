@@ -53,8 +53,13 @@ NAME = re.compile(
 )
 # Keys whose kernels are Python over tensors: the derivative is that of what they call.
 COMPOSITE = ("CompositeImplicitAutograd", "Autograd", "AutogradCPU", "AutogradCUDA")
-# Compiled extensions of PyTorch's packages, by folder and file, whose operators are written here.
-EXTENSIONS = {("torchvision", "_C"): "compat.vision", ("torchvision", "_C_stable"): "compat.vision"}
+# Compiled extensions of PyTorch's packages, by folder and file, whose operators are written here: module, table, and namespace.
+EXTENSIONS = {
+    ("torchvision", "_C"): ("compat.vision", "OPERATORS", "torchvision"),
+    ("torchvision", "_C_stable"): ("compat.vision", "OPERATORS", "torchvision"),
+    ("lib", "_torchaudio"): ("compat.audio", "ABOUT", "_torchaudio"),
+    ("lib", "libtorchaudio"): ("compat.audio", "OPERATORS", "torchaudio"),
+}
 BUILT_IN = frozenset("_c10d_functional aten c10d higher_order inductor prim prims quantized".split())
 ANY = ("CompositeExplicitAutograd", "", None)
 
@@ -342,16 +347,15 @@ class _Ops(types.ModuleType):
         """The namespace of a name, where it has operators."""
         return getattr(self, name) if name in self.__dict__ or name in BUILT_IN else None
 
-    def load_library(self, path: str) -> None:
+    def load_library(self, path: str | pathlib.PurePath) -> None:
         """Give the operators of an extension that has XLA kernels here; refuse every other with an OSError."""
         file = pathlib.PurePath(path)
-        if (file.parent.name, file.stem.split(".")[0]) in EXTENSIONS:
-            kernels = importlib.import_module(
-                f"{__package__}.{EXTENSIONS[file.parent.name, file.stem.split('.')[0]]}"
-            )
-            for name, kernel in kernels.OPERATORS.items():
-                _operator(f"{file.parent.name}::{name}").composite = kernel
-            self.loaded_libraries.add(path)
+        known = EXTENSIONS.get((file.parent.name, file.stem.split(".")[0]))
+        if known is not None:
+            module, table, namespace = known
+            for name, kernel in getattr(importlib.import_module(f"{__package__}.{module}"), table).items():
+                _operator(f"{namespace}::{name}").composite = kernel
+            self.loaded_libraries.add(str(path))
             return
         raise OSError(f"{path}: compiled extensions of PyTorch cannot be loaded")
 

@@ -115,7 +115,7 @@ def test_a_device_without_an_index_is_the_current_one(monkeypatch):
 def test_only_tensors_on_a_gpu_lend_their_memory_by_cudas_protocol():
     x = xtensor.ones(3)
     assert not hasattr(x, "__cuda_array_interface__")
-    with pytest.raises(AttributeError, match="non-CUDA tensor type: xtensor.FloatTensor"):
+    with pytest.raises(AttributeError, match=r"non-CUDA tensor type: xtensor\.FloatTensor"):
         _ = x.__cuda_array_interface__
 
 

@@ -397,7 +397,7 @@ class RuleOptimizer(Optimizer):
             if not all(type(p._xt_storage.raw) is ARRAY and p._xt_view is None for p in params):
                 return
             numbers = tuple([as_float(n) for n in self.numbers_of(group)])
-            states = [[p] * len(self.states_of(group)) for p in params]
+            states: list[Sequence[Tensor]] = [[p] * len(self.states_of(group)) for p in params]
             if params:
                 work.append(
                     Work(
