@@ -423,7 +423,7 @@ def test_drawing_again_compiles_nothing():
 
     draw()
     before = sampling.program.cache_info().misses
-    program = sampling.program(sampling.uniform, (1024,), xtensor.float32, xtensor.device("cpu"))
+    program = sampling.piece(sampling.uniform, sampling.SHORT, xtensor.float32, xtensor.device("cpu"))
     made = []
 
     def watcher(name):
@@ -450,7 +450,9 @@ def test_in_place_draws_reach_views_and_count_as_writes():
 
 
 @pytest.mark.parametrize("kernel", [sampling.uniform, sampling.standard_normal, sampling.exponential])
-@pytest.mark.parametrize("shape", [(2,), (31,), (7, 13), (1031,), (3, 1, 9, 9)])
+@pytest.mark.parametrize(
+    "shape", [(2,), (31,), (7, 13), (1031,), (3, 1, 9, 9), (8192,), (3, 8193), (700, 751)]
+)
 def test_a_shape_s_first_numbers_come_out_of_a_longer_row_with_the_same_bits(kernel, shape):
     numbers = (np.float64(1.5),) if kernel is sampling.exponential else ()
     place, args = xtensor.device("cpu"), (np.int64(7), np.int64(3), *numbers)

@@ -134,7 +134,19 @@ def test_without_a_folder_large_programs_are_compiled_once(
         ),  # by a library, which makes sums of so many numbers
         (lambda x: jnp.tile(x * x, (32, 32)).sum(1, keepdims=True).sum(0), np.float32, True),
         (lambda x: (x * x).sum(), np.float32, False),
-        (lambda x: jax.jit(lambda y: y.T.sum(0))(x), np.float32, False),
+        (
+            lambda x: jax.jit(lambda y: y.T.sum(0))(x),
+            np.float32,
+            True,
+        ),  # of what is there, along one dimension
+        (lambda x: jax.nn.log_softmax(jnp.where(x > 0, x, -x)), np.float32, True),
+        (lambda x: x.sum(), np.float32, False),
+        (lambda x: x[:1].sum(), np.float32, True),
+        (lambda x: jax.jit(lambda y: y.T.sum(0))(x * x), np.float32, False),
+        (lambda x: jax.jit(lambda y: y * y)(x).sum(0), np.float32, False),
+        (lambda x: jnp.maximum(x + 1, 0).sum(0), np.float32, False),
+        (lambda x: jnp.exp(x + 1).sum(0), np.float32, True),
+        (lambda x: x.sum(0), np.float64, False),
         (lambda x: x.sum(), np.int32, True),
         (lambda x: jax.lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x), np.float32, True),
         (lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c * 2, x), np.float32, False),
@@ -166,6 +178,31 @@ def test_both_ways_give_the_same_bits() -> None:
     assert [np.asarray(a).tobytes() for a in found] == [np.asarray(a).tobytes() for a in expected]
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((8, 7), 0), ((7, 131), 1), ((3, 31, 17), 1), ((2, 1031), 1), ((24, 1, 33), 0)]
+)
+def test_short_sums_of_what_is_no_product_give_the_same_bits(shape: tuple[int, ...], axis: int) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+    def function(x):
+        shares = jnp.exp(x - x.max(axis, keepdims=True))
+        total = shares.sum(axis, keepdims=True)
+        return (
+            shares / total,
+            jnp.log(total),
+            x.mean(axis),
+            jnp.abs(x).sum(axis),
+            jnp.where(x > 0, x, 0).sum(axis),
+        )
+
+    jaxpr = jax.make_jaxpr(function)(x).jaxpr
+    way = quick.quickly(jaxpr, True)
+    assert quick.keeps(jaxpr, set(jaxpr.invars)) and way is not None and not way.extra
+    expected = jax.jit(function).lower(x).compile()(x)
+    found = jax.jit(lambda x: function(x)).lower(x).compile(way.options)(x)
+    assert [np.asarray(a).tobytes() for a in found] == [np.asarray(a).tobytes() for a in expected]
+
+
 @pytest.mark.parametrize("shape", [(3, 31, 1031), (3, 17, 19), (5,)])
 def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
@@ -179,7 +216,7 @@ def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) ->
 
     jaxpr = jax.make_jaxpr(function)(x, m).jaxpr
     way = quick.quickly(jaxpr, True)
-    assert quick.keeps(jaxpr) and way is not None and way.extra
+    assert quick.keeps(jaxpr, set(jaxpr.invars)) and way is not None and way.extra
     expected = jax.jit(function).lower(x, m).compile()(x, m)
     for names in (quick.NOT_UNROLLED, quick.FOR_SIZE):
         anew = jax.jit(lambda x, m: function(x, m))  # whose lowered module JAX does not know to be compiled
@@ -224,8 +261,8 @@ def test_the_branch_of_another_platform_does_not_count() -> None:
         return jax.lax.platform_dependent(x, cpu=lambda x: jnp.cumsum(x, 0), default=jnp.tanh)
 
     x = np.zeros((4, 4), np.float32)
-    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr)
-    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr)
+    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr, set())
+    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr, set())
 
 
 def test_large_programs_that_stay_are_compiled_in_the_ordinary_way() -> None:

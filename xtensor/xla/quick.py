@@ -74,18 +74,28 @@ SUMMING = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
 """Those that no library makes are additions which LLVM orders anew where it unrolls their loops."""
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
+APART = MOVING | frozenset(
+    "abs argmax argmin ceil eq exp exp2 expm1 floor ge gt is_finite le log log1p logistic lt max min ne neg reduce_max reduce_min round select_n "
+    "sign sqrt stop_gradient tanh".split()
+)
+"""Operations whose results are summed up alike either way: the last of what makes them is no product, which would be one rounding with the sum."""
+PASSING = MOVING | {"abs", "max", "min", "neg", "select_n", "stop_gradient"}
+"""Those of them that hand on what they are given, or a part of it."""
 
 
 def is_quick(device: Any, jaxpr: Any) -> bool:
     """Whether a program for a device is compiled so."""
-    return jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu" and keeps(jaxpr)
+    known = jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu"
+    return known and keeps(jaxpr, set(jaxpr.invars))
 
 
-def keeps(jaxpr: Any) -> bool:
+def keeps(jaxpr: Any, plain: set[Any]) -> bool:
     """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not, nor may loops.
 
-    Where a product meets an addition, LLVM makes them one rounding. A short sum, which becomes a row of additions, may have other such
-    pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there.
+    Where a product meets an addition, LLVM makes them one rounding. A short sum of products or of sums, which becomes a row of additions, may
+    have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there.
+
+    plain: the arguments that are no products or sums; results are put there that are none.
     """
     joined = False
     moved, sums = set(jaxpr.invars), set[Any]()
@@ -101,6 +111,8 @@ def keeps(jaxpr: Any) -> bool:
             moved.update(equation.outvars)
         elif name in JOINING:
             joined = True
+        if name in APART and (name not in PASSING or plain.issuperset(variables)):
+            plain.update(equation.outvars)
         if name in ("broadcast_in_dim", "reshape", "squeeze") and variables[:1] and variables[0] in sums:
             sums.update(equation.outvars)
         if name == "reduce_sum":
@@ -111,14 +123,36 @@ def keeps(jaxpr: Any) -> bool:
                 not exact
                 and (value.aval.dtype != np.float32 or value.aval.size < LIBRARY)
                 and value not in sums
+                and not (value.aval.dtype == np.float32 and value in plain and is_one_row(equation))
             ):
                 return False
             sums.update(equation.outvars)
         elif name in ADDING:
             if joined and equation.outvars[0].aval.dtype.kind not in "biu":
                 return False
-        elif name not in KEEPING and (name not in CALLED or joined or not all(map(keeps, inner(equation)))):
+        elif name not in KEEPING and (name not in CALLED or joined or not calls_keep(equation, plain)):
             return False
+    return True
+
+
+def is_one_row(equation: Any) -> bool:
+    """Whether a reduction goes along one dimension: of several the two ways make loops of other lengths."""
+    shape = equation.invars[0].aval.shape
+    return sum(shape[axis] > 1 for axis in equation.params["axes"]) <= 1
+
+
+def calls_keep(equation: Any, plain: set[Any]) -> bool:
+    """Whether what an operation calls keeps its bits; see `keeps`."""
+    called = inner(equation)
+    for jaxpr in called:
+        alike = len(jaxpr.invars) == len(equation.invars)
+        known = {i for i, v in zip(jaxpr.invars, equation.invars) if hasattr(v, "val") or v in plain}
+        known = known if alike else set[Any]()
+        if not keeps(jaxpr, known):
+            return False
+        if len(called) == 1:
+            made = zip(equation.outvars, jaxpr.outvars)
+            plain.update(o for o, i in made if not hasattr(i, "val") and i in known)
     return True
 
 

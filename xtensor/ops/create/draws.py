@@ -8,8 +8,11 @@ same numbers again. The stream is not PyTorch's.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -74,8 +77,27 @@ def counters(index: Any, stream: int) -> tuple[Any, Any]:
     return high + lax.convert_element_type(stream << 16, np.uint32), low
 
 
+class _Start(threading.local):
+    first: Any = None
+
+
+_start = _Start()
+
+
+@contextlib.contextmanager
+def starting_at(first: Any) -> Iterator[None]:
+    """While a kernel is traced: the index of its first element, where it draws a part of a longer row."""
+    before, _start.first = _start.first, first
+    try:
+        yield
+    finally:
+        _start.first = before
+
+
 def indices(count: int) -> Any:
-    return lax.iota(np.uint32 if at_most(count, 2**32 - 1) else np.uint64, count)
+    """The elements' own indices."""
+    found = lax.iota(np.uint32 if at_most(count, 2**32 - 1) else np.uint64, count)
+    return found if _start.first is None else found + lax.convert_element_type(_start.first, found.dtype)
 
 
 def bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
