@@ -463,6 +463,15 @@ def test_a_shape_s_first_numbers_come_out_of_a_longer_row_with_the_same_bits(ker
     assert np.asarray(row).tobytes() == np.asarray(exact).tobytes()
 
 
+@pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 1031, 4096, 4097])
+def test_permutations_of_any_length_are_those_of_longer_ones_programs(count):
+    place, args = xtensor.device("cpu"), (np.int64(7), np.int64(3))
+    found = call(sampling.shuffled, count, xtensor.int64, place, *args)
+    exact = call(sampling.program(sampling.permutation, (count,), xtensor.int64, place), *args)
+    assert np.asarray(found).tobytes() == np.asarray(exact).tobytes()
+    assert (found.dtype, found.committed, found.sharding) == (exact.dtype, exact.committed, exact.sharding)
+
+
 def test_the_numbers_of_many_shapes_are_made_by_few_programs():
     names = []
 

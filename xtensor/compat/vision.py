@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .. import checks
+from .. import checks, devices
 from ..autograd.function import Function, once_differentiable
 from ..ops.create.ingest import from_numpy
 from ..tensor import Tensor, array_of, host_array, wrap
 from ..xla.cache import bounded
+from ..xla.segments import SINGLE, waiter
 from ..xla.x64 import call, jit
 
 __all__ = ["OPERATORS", "deform_conv2d", "nms", "ps_roi_align", "ps_roi_pool", "roi_align", "roi_pool"]
@@ -286,7 +287,7 @@ class _Deforming(Function):
 
 @bounded(256)
 def _programs(kernel: Any, options: tuple[tuple[str, Any], ...]) -> tuple[Any, Any]:
-    """A kernel with its options, and its derivative for the maps."""
+    """A kernel with its options, and its derivative for the maps; their calls may wait."""
 
     def forward(maps: Any, rois: Any, scale: Any) -> Any:
         return kernel(maps, rois, scale, **dict(options))
@@ -294,7 +295,17 @@ def _programs(kernel: Any, options: tuple[tuple[str, Any], ...]) -> tuple[Any, A
     def backward(maps: Any, rois: Any, scale: Any, grad: Any) -> Any:
         return jax.vjp(lambda x: forward(x, rois, scale), maps)[1](grad)[0]
 
-    return jit(forward), jit(backward)
+    return waiter(jit(forward), 3, SINGLE), waiter(jit(backward), 4, SINGLE)
+
+
+@bounded(256)
+def _scale(scale: float, place: devices.device) -> Any:
+    return devices.put(np.float32(scale), place)
+
+
+def _operand(tensor: Tensor) -> Any:
+    """A tensor's array, or what it is pending as."""
+    return tensor._xt_storage.operand if tensor._xt_view is None else array_of(tensor)
 
 
 class _Regions(Function):
@@ -303,14 +314,14 @@ class _Regions(Function):
     @staticmethod
     def forward(ctx: Any, maps: Tensor, rois: Tensor, scale: float, programs: Any) -> Tensor:
         ctx.save_for_backward(maps, rois)
-        ctx.scale, ctx.programs = np.float32(scale), programs
-        return wrap(call(programs[0], array_of(maps), array_of(rois), ctx.scale))
+        ctx.scale, ctx.programs = _scale(float(scale), maps.device), programs
+        return wrap(call(programs[0], _operand(maps), _operand(rois), ctx.scale))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         maps, rois = ctx.saved_tensors
-        found = call(ctx.programs[1], array_of(maps), array_of(rois), ctx.scale, array_of(grad))
+        found = call(ctx.programs[1], _operand(maps), _operand(rois), ctx.scale, _operand(grad))
         return wrap(found), None, None, None
 
 

@@ -236,10 +236,16 @@ def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bo
     return (high + (low >> np.uint64(32))) >> np.uint64(32)
 
 
-def permutation(seed: Any, draw: Any, count: int) -> Any:
-    """The integers below `count` in random order, as int64."""
+def permutation(seed: Any, draw: Any, count: int, true: Any = None) -> Any:
+    """The integers below `count` in random order, as int64.
+
+    true: below how many they are to be; those from there on come last.
+    """
     keys = _bits64(
         seed, draw, np.uint32(0), (count,)
     )  # of a batch each sample has a draw of its own, as in PyTorch
-    _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
+    places = lax.iota(np.int64, count)
+    if true is not None:
+        keys = jnp.where(places < true, keys, np.uint64(2**64 - 1))
+    _, order = lax.sort((keys, places), num_keys=1)
     return order

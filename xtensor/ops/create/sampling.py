@@ -160,7 +160,9 @@ def drawn(
     seed, draw = generator.next_draw(each=kernel is permutation)
     made = program(kernel, shape, dtype, place)
     plain = type(draw) is int and capture.running() is None
-    if kernel is not permutation and plain and made.sized.serves():
+    if plain and made.sized.serves():
+        if kernel is permutation:
+            return call(shuffled, shape[0], dtype, place, seed, draw)
         return call(longer, kernel, shape, dtype, place, seed, draw, *numbers)
     return call(made, seed, draw, *numbers)
 
@@ -198,6 +200,24 @@ def longer(
     found = [draw(np.uint32(first), *args) for first in range(0, count, length)]
     row = np.asarray(found[0])[:count] if len(found) == 1 else np.concatenate(found)[:count]
     return put(np.array(row).reshape(shape), found[0].sharding, found[0].committed)
+
+
+@bounded(64)
+def shuffle(length: int, dtype: dtypes.dtype, place: devices.device) -> Any:
+    """The first integers in random order and then the others, as a jitted function of how many, seed and draw."""
+
+    def permuted(count: Any, seed: Any, draw: Any) -> Any:
+        return draws.permutation(seed, draw, length, count).astype(dtype.numpy)
+
+    return jit(permuted, out_shardings=devices.sharding_of(place))
+
+
+def shuffled(count: int, dtype: dtypes.dtype, place: devices.device, seed: Any, draw: Any) -> Any:
+    """A permutation of any length by a program for longer ones, each four times as long as the next shorter one."""
+    count_host()
+    length = 256 << (2 * max(0, -(-((count - 1).bit_length() - 8) // 2)))
+    found = shuffle(length, dtype, place)(np.int64(count), seed, draw)
+    return put(np.array(np.asarray(found)[:count]), found.sharding, found.committed)
 
 
 def check_float(name: str, dtype: dtypes.dtype) -> None:
