@@ -11,7 +11,7 @@ import pytest
 import xtensor
 from xtensor import interop, nn, optim
 from xtensor.optim import update
-from xtensor.xla import compiles, sizes
+from xtensor.xla import compiles, sizes, store
 
 SHAPES = [(3, 4), (5,), (), (2, 2, 2)]
 CASES = [
@@ -290,3 +290,33 @@ def test_states_are_dictionaries_in_copies_files_and_trees(tmp_path) -> None:
     doubled = trees.tree_map(lambda t: t * 2, opt.state)
     assert type(doubled) is defaultdict and type(doubled[w]) is dict
     assert doubled[w]["exp_avg"].tolist() == (own["exp_avg"] * 2).tolist()
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "RMSprop"])
+def test_a_first_step_is_compiled_while_gradients_are_looked_for(kind, monkeypatch):
+    asked = []
+    ahead = store.Program.ahead
+
+    def seen(self, *examples):
+        ahead(self, *examples)
+        asked.append((self, list(self.begun)))
+
+    monkeypatch.setattr(store.Program, "ahead", seen)
+    layer = nn.Linear(37, 41)
+    optimizer = getattr(xtensor.optim, kind)(layer.parameters(), lr=0.125)
+    optimizer.zero_grad()
+    layer(xtensor.ones(3, 37)).sum().backward()
+    ((program, begun),) = asked
+    forms = []
+    entry = store.Program._entry
+    monkeypatch.setattr(
+        store.Program,
+        "_entry",
+        lambda self, form, args: forms.append((self, form)) or entry(self, form, args),
+    )
+    optimizer.step()
+    (form,) = [form for made, form in forms if made is program] or begun
+    assert begun in ([], [form])  # none where an earlier test has had it compiled
+    assert not program.begun
+    layer(xtensor.ones(3, 37)).sum().backward()
+    assert len(asked) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -416,3 +417,28 @@ def test_compiled_functions_and_transforms(together: None) -> None:
     slope = xtensor.func.grad(f)(x)
     assert xtensor.allclose(slope, x.cos() * w)
     assert xtensor.allclose(xtensor.vmap(f)(xtensor.stack([x, x])), plain.expand(2))
+
+
+def test_a_first_backward_pass_waits_for_its_programs_and_a_later_one_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    segments.enable(True)
+    plans = importlib.import_module("xtensor.plans.plans").executor
+    monkeypatch.setattr(plans, "enabled", False)
+    seen: list[bool] = []
+
+    def passes() -> Any:
+        x = xtensor.linspace(-1, 1, 1039, requires_grad=True)
+        y = (x * 3).tanh().exp()
+        y.detach().sum().item()  # forward is there
+        y.backward(xtensor.ones(1039))
+        assert x.grad is not None
+        seen.append(pends(x.grad))
+        return x.grad.tolist()
+
+    found = [passes() for _ in range(4)]
+    assert found.count(found[0]) == 4
+    assert seen[0]
+    assert not any(seen[2:])
+    with segments.paused():
+        assert passes() == found[0]
