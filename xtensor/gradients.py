@@ -451,6 +451,16 @@ before_backward: list[weakref.WeakMethod[Callable[[], None]]] = []
 """Methods that are called once, before the next backward pass, whatever becomes of it."""
 
 
+def ask_before(method: Callable[[], None]) -> None:
+    """Have a method called before the next backward pass, if its object is still there."""
+
+    def gone(reference: Any) -> None:
+        with contextlib.suppress(ValueError):
+            before_backward.remove(reference)
+
+    before_backward.append(weakref.WeakMethod(method, gone))
+
+
 def tell_before() -> None:
     """Call what is to be called before a backward pass."""
     asked = before_backward[:]

@@ -1,6 +1,7 @@
 """Optimizers against PyTorch's over several steps, their states, hooks and errors; learning rate schedules."""
 
 import copy
+import gc
 import pickle
 import re
 from collections import defaultdict
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import xtensor
-from xtensor import interop, nn, optim
+from xtensor import gradients, interop, nn, optim
 from xtensor.optim import update
 from xtensor.xla import compiles, sizes, store
 
@@ -320,3 +321,12 @@ def test_a_first_step_is_compiled_while_gradients_are_looked_for(kind, monkeypat
     assert not program.begun
     layer(xtensor.ones(3, 37)).sum().backward()
     assert len(asked) == 1
+
+
+def test_optimizers_that_are_gone_are_not_told_of_a_backward_pass():
+    before = len(gradients.before_backward)
+    kept = [xtensor.optim.SGD(nn.Linear(2, 3).parameters(), lr=0.1) for _ in range(5)]
+    assert len(gradients.before_backward) == before + 5
+    kept.clear()
+    gc.collect()
+    assert len(gradients.before_backward) == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
@@ -16,7 +15,7 @@ import numpy as np
 from .. import capture, checks, devices, dtypes
 from ..engine import PROFILING, enable_grad, modes, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
-from ..gradients import before_backward
+from ..gradients import ask_before
 from ..ops.create.creation import zeros_like
 from ..ops.create.ingest import tensor as make_tensor
 from ..storage import MetaArray
@@ -377,7 +376,7 @@ class RuleOptimizer(Optimizer):
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         super().__init__(params, defaults)
-        before_backward.append(weakref.WeakMethod(self._ahead))
+        ask_before(self._ahead)
 
     def _ahead(self) -> None:
         """Have threads compile the first step, while the program still looks for the gradients."""

@@ -131,13 +131,20 @@ class Draws:
         return True
 
 
+def numbers_of(
+    kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, seed: Any, draw: Any, *numbers: Any
+) -> Any:
+    """What a kernel makes of its numbers as arrays, within a program."""
+    values = [lax.convert_element_type(n, np.result_type(n)) for n in numbers]
+    return kernel(seed, draw, shape, dtype.numpy, *values)
+
+
 @bounded(2048)
 def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device) -> Any:
     """A kernel for one shape, dtype and device as a jitted function of seed, draw and numbers."""
 
     def run(seed: Any, draw: Any, *numbers: Any) -> Any:
-        values = [lax.convert_element_type(n, np.result_type(n)) for n in numbers]
-        return kernel(seed, draw, shape, dtype.numpy, *values)
+        return numbers_of(kernel, shape, dtype, seed, draw, *numbers)
 
     run.__name__ = kernel.__name__.strip("_")
     made: Any = jit(run, out_shardings=devices.sharding_of(place))
@@ -176,13 +183,12 @@ FEW = 32
 @bounded(256)
 def piece(kernel: Kernel, length: int, dtype: dtypes.dtype, place: devices.device) -> Any:
     """A kernel for some numbers of a row, as a jitted function of the first one's index, seed, draw and numbers."""
-    whole = program(kernel, (length,), dtype, place)._fun
 
     def run(first: Any, *args: Any) -> Any:
         with draws.starting_at(first):
-            return whole(*args)
+            return numbers_of(kernel, (length,), dtype, *args)
 
-    run.__name__ = whole.__name__
+    run.__name__ = kernel.__name__.strip("_")
     return jit(run, out_shardings=devices.sharding_of(place))
 
 
