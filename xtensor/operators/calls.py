@@ -71,7 +71,7 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             if made is not None:
                 return made
         try:
-            made = untracked(op, values)
+            made = known_alone(op, values)
             return known(op, values) if made is None else made
         except Unusual:
             pass
@@ -264,32 +264,37 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     return dispatch.handed(op, made)
 
 
-def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
-    """`known` where no gradient follows, of single tensors and numbers, whose signature has come before; None for every other call."""
+def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
+    """`known` of single tensors and numbers, whose signature has come before; None for every other call."""
     if op.refuses is not None or op.alone is None:
         return None
     key = _key(op, values)
-    recording, pointwise, views = state.mode == 0, op.kind == "pointwise", op.views
-    # As `known` has them.
+    pointwise, views, graph = op.kind == "pointwise", op.views, None
+    if state.mode == 0 and op.rules.differentiable:
+        for at, _ in op.alone:
+            value = values[at]
+            if type(value) is Tensor and (value._xt_edge is not None or asks_grad(value)):
+                graph = op.graph or op.draw()
+                if graph is None:
+                    return None
+                break
+    # As `known` has them; seen: of each argument its array, or how it is read where its values are not kept.
     signature: list[Any] = [key]
     arrays: list[Any] = []
     offsets: list[Any] = []
-    kept: list[Tensor] = []
+    kept: list[Any] = []
+    seen: list[Any] = []
     try:
         for at, parameter in op.alone:
             value = values[at]
             if type(value) is Tensor:
                 view, storage = value._xt_view, value._xt_storage
-                array = storage.raw
+                how = array = storage.raw
                 # Another class of storage looks after its array: it may be shared, or still to be read.
-                if (
-                    type(storage) is not Storage
-                    or type(array) is not ARRAY
-                    or (recording and asks_grad(value))
-                ):
+                if type(storage) is not Storage or type(array) is not ARRAY:
                     return None
                 if view is None:
-                    signature.append(array.shape if pointwise else None)
+                    signature.append(array.aval.shape if pointwise else None)
                 else:
                     if op.formats and geometry.channels_last_order(view.sizes, view.strides) is not None:
                         return None
@@ -297,16 +302,17 @@ def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
                     if recipe is None:
                         recipe = recipe_of(storage, view)
                     if view.cached_at == storage.writes and views != "fold":
-                        array = view.cached
+                        how = array = view.cached
                         if type(array) is not ARRAY:
                             return None
                         signature.append(None)
                     elif recipe.direct:
+                        how = recipe
                         signature.append(recipe)
                         if not recipe.static:
                             offsets.append(operand(view.offset))
-                        if views == "apart":
-                            kept.append(value)
+                        if views == "apart" or (graph is not None and parameter.name in op.rules.saved):
+                            kept.append((len(seen), value))
                             signature.append(True)
                     elif recipe.identity:
                         signature.append(None)
@@ -319,11 +325,14 @@ def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             else:
                 value = None if value is None else _number(parameter, value)
                 signature.append(None if value is None else type(value))
-                array = None if value is None else NUMBER_ARRAYS[type(value), value]
+                how = array = None if value is None else NUMBER_ARRAYS[type(value), value]
             arrays.append(array)
+            seen.append(how)
         if len(offsets) >= PACKED or (op.integral and is_odd(op, key)):
             return None
         program, layout, reads = op.known[tuple(signature)]
+        if layout is not None and graph is not None:
+            return None
     except Unusual:
         return None
     except MISSED as error:
@@ -339,10 +348,14 @@ def untracked(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         raise dispatch.clean(op, error) from None
     if reads:
         results, found = results
-        for tensor, array in zip(kept, found):
+        for (at, tensor), array in zip(kept, found):
             view: Any = tensor._xt_view
             view.cached, view.cached_at = array, tensor._xt_storage.writes
-    return wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
+            seen[at] = array
+    made = wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
+    if graph is not None:
+        graph(values, key, seen, made)
+    return made
 
 
 PACKED = 6

@@ -59,6 +59,7 @@ def equip(op: Operator) -> None:
 
 
 Operator.equip = equip
+Operator.drawn = codegen.graph
 
 
 def declare(

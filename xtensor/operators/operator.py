@@ -100,6 +100,8 @@ class Operator:
         self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.several = False
         self.function: Any = None
+        # Gives a call of `alone` that `calls` makes its place in the graph.
+        self.graph: Any = None
         self.method: Any = None
         self.inplace: Any = None
         self.is_method = False
@@ -133,6 +135,14 @@ class Operator:
 
     equip: ClassVar[Callable[[Operator], None]]
     """Gives an operator its `node_class` and its `call`; set by `declare`, which knows what stands above."""
+
+    drawn: ClassVar[Callable[[Any], Any]]
+    """What gives a call of an operator its place in the graph; set by `declare`."""
+
+    def draw(self) -> Any:
+        """`graph`, made when it is first asked for."""
+        self.graph = Operator.drawn(self)
+        return self.graph
 
     def forget(self) -> None:
         """Drop compiled programs: something that their traces depended on has changed."""

@@ -43,7 +43,7 @@ from .shown import in_place_doc
 from .template import fill
 from .unknown import is_strict, unfit
 
-__all__ = ["composite", "function", "inplace", "operator_method"]
+__all__ = ["composite", "function", "graph", "inplace", "operator_method"]
 
 CALL = """
 def <name>(<parameters>):
@@ -84,21 +84,36 @@ return t
 
 RECORDING = """
 if flags == 0:
-    <edges>
-    if (<any_edge>)<inexact>:
-        <leaf_edges>
-        node = new(NodeClass)
-        node._xt_edges = (<all_edges>)
-        node.targets = (<targets>)
-        node._xt_sequence_nr = next_nr()
-        node._xt_meta = None
-        node.key = <key>
-        node.aval = <aval>
-        node.shapes = (<shapes>)
-        node.saved = (<saved>)
-        t._xt_edge = (node, 0)
+    <node>
+"""
+NODE = """
+<edges>
+if (<any_edge>)<inexact>:
+    <leaf_edges>
+    node = new(NodeClass)
+    node._xt_edges = (<all_edges>)
+    node.targets = (<targets>)
+    node._xt_sequence_nr = next_nr()
+    node._xt_meta = None
+    node.key = <key>
+    node.aval = <aval>
+    node.shapes = (<shapes>)
+    node.saved = (<saved>)
+    t._xt_edge = (node, 0)
 """
 """edges: `e_x`, where the gradient of an argument goes: None, a pair, or the leaf that knows it."""
+
+GRAPH = """
+def graph(values_, key_, arrays_, t):
+    <values>= values_
+    <arrays>= arrays_
+    <views>
+    storage = t._xt_storage
+    r = storage.raw
+    <node>
+"""
+"""The node of a call that was made elsewhere, of its result `t`; arrays_: of each argument its array, or the form of what is not saved. No parameter has a
+name that ends so."""
 
 SEVERAL_RESULTS = """
 t = <tensors>
@@ -615,29 +630,55 @@ def unless(p: Parameter, instead: str, value: str) -> str:
 
 def one_result(op: Operator, runtime: list[Parameter]) -> list[str]:
     """One result as a Tensor, with its node."""
+    node = node_of(op, runtime, key_of(op))
+    return fill(ONE_RESULT, recording=fill(RECORDING, node=node) if node else [])
+
+
+def node_of(op: Operator, runtime: list[Parameter], key: str) -> list[str]:
+    """The node of a call that gives one result; nothing where no gradient follows."""
     rules = op.rules
     asking = rules.differentiable if not op.boolean else ()
+    if not asking:
+        return []
     kinds = {p.name: p for p in runtime}
-    recording: list[str] = []
-    if asking:
-        hidden = "".join(f"r{i}.aval, " for i in range(1, op.hidden + 1))
-        recording = fill(
-            RECORDING,
-            edges=[f"e_{n} = {unless(kinds[n], 'None', edge(n))}" for n in asking],
-            any_edge=" or ".join(f"e_{n} is not None" for n in asking),
-            # Only a `dtype=` argument can make an integer of what asks for a gradient.
-            inexact=" and r.aval.dtype.kind in 'fcV'" if any(p.name == "dtype" for p in op.static) else "",
-            leaf_edges=[
-                f"if e_{n} is not None and type(e_{n}) is not tuple: e_{n} = e_{n}.edge()" for n in asking
-            ],
-            all_edges="".join(f"e_{n}, " for n in asking),
-            targets="".join(f"None if e_{n} is None else x_{n}.aval, " for n in asking),
-            key=key_of(op),
-            aval="r.aval" if op.single else f"(r.aval, {hidden})",
-            shapes="".join(f"{unless(kinds[n], '()', f'x_{n}.shape')}, " for n in rules.shapes),
-            saved="".join(f"{saved_expression(n, kinds, rules)}, " for n in rules.saved),
+    hidden = "".join(f"r{i}.aval, " for i in range(1, op.hidden + 1))
+    return fill(
+        NODE,
+        edges=[f"e_{n} = {unless(kinds[n], 'None', edge(n))}" for n in asking],
+        any_edge=" or ".join(f"e_{n} is not None" for n in asking),
+        # Only a `dtype=` argument can make an integer of what asks for a gradient.
+        inexact=" and r.aval.dtype.kind in 'fcV'" if any(p.name == "dtype" for p in op.static) else "",
+        leaf_edges=[
+            f"if e_{n} is not None and type(e_{n}) is not tuple: e_{n} = e_{n}.edge()" for n in asking
+        ],
+        all_edges="".join(f"e_{n}, " for n in asking),
+        targets="".join(f"None if e_{n} is None else x_{n}.aval, " for n in asking),
+        key=key,
+        aval="r.aval" if op.single else f"(r.aval, {hidden})",
+        shapes="".join(f"{unless(kinds[n], '()', f'x_{n}.aval.shape')}, " for n in rules.shapes),
+        saved="".join(f"{saved_expression(n, kinds, rules)}, " for n in rules.saved),
+    )
+
+
+def graph(op: Operator) -> Callable[..., Any] | None:
+    """What gives a call its place in the graph that `calls.alone` makes; None where no gradient follows, or its path is none of these."""
+    if op.alone is None or not is_inlined(op) or op.boolean or not op.rules.differentiable:
+        return None
+
+    def lines() -> list[str]:
+        views = []
+        for p in op.runtime:
+            if p.kind != "Number":
+                views.append(f"v_{p.name} = {unless(p, 'None', f'{p.name}._xt_view')}")
+        return fill(
+            GRAPH,
+            values="".join(f"{p.name}, " for p in op.schema.parameters),
+            arrays="".join(f"x_{p.name}, " for p in op.runtime),
+            views=views,
+            node=node_of(op, list(op.runtime), "key_"),
         )
-    return fill(ONE_RESULT, recording=recording)
+
+    return define(op, "graph", lines)
 
 
 def several_results(op: Operator, runtime: list[Parameter]) -> list[str]:
