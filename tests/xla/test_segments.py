@@ -131,6 +131,24 @@ def test_what_nobody_can_see_is_not_given(together: None) -> None:
     assert given and set(given) == {1}
 
 
+def test_what_is_read_by_indices_waits_and_indices_are_checked_at_once(together: None) -> None:
+    x = xtensor.arange(N, dtype=xtensor.float32).requires_grad_()
+    at = xtensor.tensor([3, -1, 3])
+    segments.finish()
+
+    def picked() -> list[Any]:
+        y = x * 2
+        found = y[at]
+        assert pends(y) and pends(found) and found.shape == (3,)
+        with pytest.raises(IndexError, match=f"index {N} is out of bounds for dimension 0 with size {N}"):
+            y[xtensor.tensor([0, N])]
+        (gradient,) = xtensor.autograd.grad(found.sum(), x)
+        return values(found, gradient)
+
+    for found, gradient in (picked(), picked()):
+        assert found.tolist() == [6.0, 2.0 * N - 2, 6.0] and gradient.sum() == 6
+
+
 def test_errors_are_raised_by_their_call(together: None) -> None:
     x = xtensor.ones(N).cosh()
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):

@@ -39,6 +39,7 @@ from ...tensor import (
     array_of,
     asks_grad,
     edge_of,
+    operands_array,
     plain_edge,
     recipe_of,
     sizes_of,
@@ -46,7 +47,7 @@ from ...tensor import (
     wrap,
 )
 from ...xla.cache import bounded
-from ...xla.x64 import call, jit
+from ...xla.x64 import jit
 from . import hostindex
 from .hostindex import Placed
 from .masks import check_number, masked_fill, masked_fill_
@@ -284,9 +285,10 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
     check_places(view, found)
     order = layout_of(view, found)
-    array = view._xt_storage.array
-    if found.masks and not isinstance(array, MetaArray) and hostindex.enabled(array):
-        return hostindex.read(view, found, order, title)
+    if found.masks:
+        array = view._xt_storage.array
+        if not isinstance(array, MetaArray) and hostindex.enabled(array):
+            return hostindex.read(view, found, order, title)
     place = view.device
     count = None
     if found.masks and len(found.shape) == 1 and found.dims[0] == 0 and order is None:
@@ -305,18 +307,19 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
         return INDEX.call((view, indices, dims))
     if view._xt_view is not None:
         return INDEX.call((view, indices, dims))
-    array = array_of(view)
+    array = operands_array(view)
     arrays = tuple([array_of(i) for i in indices])
-    result = wrap(call(INDEX.program((dims,)), array, arrays))
+    found = INDEX.waiting((dims,))(array, arrays)
+    result = wrap(found)
     if mode == 0 and (edge := edge_of(view)) is not None:
         node = new(INDEX.node_class)
         node._xt_edges = (plain_edge(edge),)
         node._xt_sequence_nr = next_sequence_nr()
         node._xt_meta = None
         node.key = (dims,)
-        node.shapes = (array.shape,)
+        node.shapes = (array.aval.shape,)
         node.targets = (array.aval,)
-        node.aval = result._xt_storage.array.aval
+        node.aval = found.aval
         node.saved = ([save(i, a) for i, a in zip(indices, arrays, strict=True)],)
         result._xt_edge = (node, 0)
     return result
