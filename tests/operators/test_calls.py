@@ -526,3 +526,31 @@ def test_what_equals_an_int_is_refused_after_it_too(name: str, wrong: Any) -> No
         calls[name](lib, x, 1)
         with pytest.raises(TypeError):
             calls[name](lib, x, wrong)
+
+
+PIECES: dict[str, Any] = {
+    "rows": lambda x, i: x[i % 4],
+    "columns": lambda x, i: x[:, i % 6],
+    "blocks": lambda x, i: x[:, i % 4 : i % 4 + 2],
+    "steps": lambda x, i: x.transpose(0, 2)[i % 2 : i % 2 + 4 : 2],
+    "expanded": lambda x, i: x[i % 4].unsqueeze(0).expand(3, 6, 5),
+}
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("piece", PIECES)
+def test_views_of_one_form_are_joined_by_one_gather(piece: str, dim: int) -> None:
+    torch = pytest.importorskip("torch")
+    values = np.arange(120, dtype=np.float32).reshape(4, 6, 5)
+    found = []
+    for lib in (torch, xtensor):
+        x = lib.tensor(values, requires_grad=True)
+        parts = [PIECES[piece](x, i) for i in (3, 0, 2, 2, 1, 5, 4)]
+        made = [lib.stack(parts, dim), lib.cat(parts, dim)]
+        gradients = [lib.autograd.grad((m * m).sum(), x)[0] for m in made]
+        found.append([m.detach().numpy() for m in (*made, *gradients)])
+    for ours, theirs in zip(found[1], found[0], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    programs = [p for key, p in REGISTRY["stack"].variants.items() if key[0] == "packed"]
+    text = programs[-1].lower(xtensor.tensor(values)._xt_storage.array, np.zeros(7, np.int64)).as_text()
+    assert text.count("stablehlo.gather") == 1 and "dynamic_slice" not in text

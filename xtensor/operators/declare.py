@@ -85,6 +85,7 @@ def declare(
     deprecated: tuple[tuple[str, ...], ...] = (),
     several: bool | None = None,
     formats: int = False,
+    pieces: Callable[..., Any] | None = None,
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     title, namer = (node, None) if isinstance(node, str) else (None, node)
@@ -107,6 +108,7 @@ def declare(
     op.zero_slope = zero_slope
     op.exact = exact
     op.formats = formats
+    op.pieces = pieces
     op.namer = namer
     op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}
     op.doc = kernel.__doc__ = with_raises(op, op.schema.names())

@@ -115,6 +115,8 @@ class Operator:
         self.hidden = 0
         # Of an operator with hidden results, how many the caller is given.
         self.shown = 0
+        # Of an operator on a sequence: the same of arrays of one form, from one array of them all with a dimension more, the first.
+        self.pieces: Callable[..., Any] | None = None
         # How many of the first arguments may give the results their memory format.
         self.formats = 0
         self.refuses: Callable[..., None] | None = None

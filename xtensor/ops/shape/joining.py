@@ -62,12 +62,22 @@ def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
     return found
 
 
+def _cat_pieces(pieces: Array, dim: int) -> Array:
+    if pieces.ndim == 1:
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    axis = checks.wrap_dim(dim, pieces.ndim - 1)
+    shape = list(pieces.shape[1:])
+    shape[axis] *= pieces.shape[0]
+    return jnp.moveaxis(pieces, 0, axis).reshape(shape)
+
+
 @general(
     formats=True,
     autocast=dict(cpu="widest"),
     views="loop",
     out="disjoint join",
     name="cat",
+    pieces=_cat_pieces,
     derivatives=dict(tensors=_cat_grad),
 )
 def cat_along(tensors: Arrays, dim: int = 0) -> Array:
@@ -156,8 +166,17 @@ def _stack_grad(grad: Array, dim: int) -> list[Array]:
     return [lax.index_in_dim(grad, i, axis, keepdims=False) for i in range(grad.shape[axis])]
 
 
+def _stack_pieces(pieces: Array, dim: int) -> Array:
+    return jnp.moveaxis(pieces, 0, checks.wrap_dim(dim, pieces.ndim))
+
+
 @general(
-    autocast=dict(cpu="widest"), views="loop", out="join", name="stack", derivatives=dict(tensors=_stack_grad)
+    autocast=dict(cpu="widest"),
+    views="loop",
+    out="join",
+    name="stack",
+    pieces=_stack_pieces,
+    derivatives=dict(tensors=_stack_grad),
 )
 def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
