@@ -127,14 +127,14 @@ def packed_program(op: Operator, key: tuple[Any, ...], form: Form, order: Order 
         )
 
         def packed(array: Any, offsets: Any) -> Any:
-            if alike:  # one gather, which is compiled and runs sooner than as many slices
+            if pieces is not None and first is not None:  # one gather, compiled and run sooner than as many slices
                 read = jax.vmap(lambda offset: lowering.read(first.recipe, array, offset))(offsets)
                 return pieces(read, **dict(zip([p.name for p in op.static], key, strict=True))), []
             return alone(*[array] * len(form.reads), *offsets)
 
         packed.__name__ = packed.__qualname__ = op.name
         packed.steps = lambda array, offsets: alone.steps(*[array] * len(form.reads), *offsets)  # pyright: ignore[reportFunctionMemberAccess]
-        if op.views != "fold" and not alike:
+        if op.views != "fold" and pieces is None:
             packed.sized = PackedReading(HostReading(op.program(key), *form, order, False))  # pyright: ignore[reportFunctionMemberAccess]
         found = op.variants[name] = jit(packed)
     return found
