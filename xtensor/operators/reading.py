@@ -121,10 +121,9 @@ def packed_program(op: Operator, key: tuple[Any, ...], form: Form, order: Order 
     found = op.variants.get(name)
     if found is None:
         alone = reading_program(op, key, form, order)._fun  # pyright: ignore[reportFunctionMemberAccess]
-        (first, *others), pieces = form.reads, op.pieces
-        alike = (
-            pieces is not None and first is not None and not first.kept and all(r == first for r in others)
-        )
+        first, pieces = form.reads[0], op.pieces
+        if first is None or first.kept or any(r != first for r in form.reads):
+            pieces = None
 
         def packed(array: Any, offsets: Any) -> Any:
             if pieces is not None and first is not None:  # one gather, compiled and run sooner than as many slices
