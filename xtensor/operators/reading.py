@@ -126,7 +126,8 @@ def packed_program(op: Operator, key: tuple[Any, ...], form: Form, order: Order 
             pieces = None
 
         def packed(array: Any, offsets: Any) -> Any:
-            if pieces is not None and first is not None:  # one gather, compiled and run sooner than as many slices
+            # One gather, which is compiled and runs sooner than as many slices.
+            if pieces is not None and first is not None:
                 read = jax.vmap(lambda offset: lowering.read(first.recipe, array, offset))(offsets)
                 return pieces(read, **dict(zip([p.name for p in op.static], key, strict=True))), []
             return alone(*[array] * len(form.reads), *offsets)
