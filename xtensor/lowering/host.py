@@ -1,4 +1,4 @@
-"""Views read in the host's memory, which compiles nothing: for what is small, until it has been read often."""
+"""Views read and written in the host's memory, which compiles nothing: for what is small, until that has come often."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..xla.symbolic import at_most
 from ..xla.x64 import prepare
 from .recipes import Recipe
 
-__all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
+__all__ = ["HostAdjoint", "HostReader", "HostWriter", "host_array", "is_host_readable"]
 
 OFTEN = 64
 """Calls that are answered so."""
@@ -102,15 +102,17 @@ def is_host_writable(recipe: Recipe) -> bool:
     )
 
 
-class HostReader(Answers):
-    """What answers the first calls of a program that reads a view; a thread compiles it then.
+class HostFirst(Answers):
+    """What answers the first calls of a program on the host; a thread compiles it then.
 
-    Where there is no such thread, only where one place in the program reads views of many sizes.
+    Where there is no such thread, only where one place in the program comes with many sizes.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    name: str
+
+    def __init__(self, recipe: Recipe, able: bool) -> None:
         self.recipe = recipe
-        self.left = OFTEN if is_host_readable(recipe) else 0
+        self.left = OFTEN if able else 0
         self.asked = False
         self.beside: Work | None = None
 
@@ -122,22 +124,78 @@ class HostReader(Answers):
         self.left -= 1
         if not self.left and workers.count > 1:
             if self.beside is None:
-                forms = tuple(map(like, args))
+                forms = tuple([a if a is None else like(a) for a in args])
                 self.beside = Work(lambda: prepare(program, *forms))
                 workers.submit(self.beside)
             self.left = int(not self.beside.done)
         count_host()
-        array, *offset = args
-        return host_array(self.recipe, array, offset[0] if offset else 0).put(), not self.left
+        return self.found(args), not self.left
 
     def serves(self, program: Any, args: tuple[Any, ...]) -> bool:
         """Whether the next call is one of those."""
-        if not self.left or not enabled() or not is_one_cpu(args[0]):
+        if not self.left or not enabled() or not self.takes(args):
             return False
         if not self.asked:
             self.asked = True
             here = (*self.recipe.sizes, *self.recipe.base_shape)
-            varies = comes_again("read", id(self.recipe)) or any(n in varied for n in here)
+            varies = comes_again(self.name, id(self.recipe)) or any(n in varied for n in here)
             if not varies and (workers.count < 2 or is_made(program, args)):
                 self.left = 0
         return bool(self.left)
+
+    def takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether the host can answer a call."""
+        raise NotImplementedError
+
+    def found(self, args: tuple[Any, ...]) -> Any:
+        """Its answer."""
+        raise NotImplementedError
+
+
+class HostReader(HostFirst):
+    """What answers the first calls of a program that reads a view."""
+
+    name = "read"
+
+    def __init__(self, recipe: Recipe) -> None:
+        super().__init__(recipe, is_host_readable(recipe))
+
+    def takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether the array lies in the host's memory."""
+        return is_one_cpu(args[0])
+
+    def found(self, args: tuple[Any, ...]) -> Any:
+        """The values of the view."""
+        array, *offset = args
+        return host_array(self.recipe, array, offset[0] if offset else 0).put()
+
+
+class HostWriter(HostFirst):
+    """What answers the first calls of a program that writes to a view: of a copy that NumPy makes of a small array.
+
+    source: how what is written is read, None where that is an array of its own.
+    """
+
+    name = "write"
+
+    def __init__(self, recipe: Recipe, source: Recipe | None = None) -> None:
+        small = at_most(prod(recipe.base_shape), LARGEST)
+        readable = source is None or (is_host_readable(source) and source.dtype == recipe.dtype)
+        super().__init__(recipe, small and is_host_writable(recipe) and readable)
+        self.source = source
+
+    def takes(self, args: tuple[Any, ...]) -> bool:
+        """Whether both arrays lie in the host's memory, and nothing is converted."""
+        base, _, values, *_ = args
+        return is_one_cpu(base) and is_one_cpu(values) and values.dtype == self.recipe.dtype
+
+    def found(self, args: tuple[Any, ...]) -> Any:
+        """The array after the write."""
+        base, start, values, *offset = args
+        made = np.array(base)
+        place = strided(self.recipe, made, 0 if self.recipe.static else int(start), writeable=True)
+        read = np.asarray(values)
+        if self.source is not None:
+            read = strided(self.source, read, 0 if self.source.static else int(offset[0]))
+        place[...] = read
+        return put(made, base.sharding, base.committed)

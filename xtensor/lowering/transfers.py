@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from ..xla.number_arrays import size_as
 from ..xla.symbolic import at_most
 from ..xla.x64 import jit
-from .host import HostReader
+from .host import HostReader, HostWriter
 from .recipes import (
     Access,
     Core,
@@ -429,7 +429,9 @@ def _make_writer(recipe: Recipe, donate: bool) -> Program:
     ):
         compiled = jit(partial(_write_all_body, recipe))
         return lambda base, offset, value: compiled(value)
-    return jit(partial(_write_body, recipe), donate_argnums=(0,) if donate else ())
+    body: Any = partial(_write_body, recipe)
+    body.sized = HostWriter(recipe)
+    return jit(body, donate_argnums=(0,) if donate else ())
 
 
 def _write_all_body(recipe: Recipe, value: Any) -> Any:

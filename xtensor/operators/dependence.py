@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["origin", "used"]
+__all__ = ["origin", "piece", "used"]
 
 _CALLS = ("jit", "pjit")
 
@@ -59,6 +59,41 @@ def origin(jaxpr: Any, index: int) -> tuple[int, bool] | None:
         elif name == "broadcast_in_dim" and eqn.invars[0].aval.shape == ():
             var, spread = eqn.invars[0], True
         elif name == "convert_element_type" and eqn.invars[0].aval.dtype == var.aval.dtype:
+            var = eqn.invars[0]
+        else:
+            return None
+    return None
+
+
+Piece = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def piece(jaxpr: Any, index: int) -> Piece | None:
+    """The input that an output is a part of, where the part begins in each dimension, its sizes there, and the dimensions (of size 1)
+    that the output lacks; None where it is no part, or all.
+    """
+    makers = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
+    places = {v: i for i, v in enumerate(jaxpr.invars)}
+    var = jaxpr.outvars[index]
+    without: tuple[int, ...] = ()
+    part: Any = None
+    while not is_literal(var):
+        if var in places:
+            return None if part is None else (places[var], part[0], part[1], without)
+        if var not in makers:
+            return None
+        eqn, at = makers[var]
+        name = eqn.primitive.name
+        if name in _CALLS:
+            inner = piece(eqn.params["jaxpr"].jaxpr, at)
+            if inner is None or part is not None or without:
+                return None
+            var, part, without = eqn.invars[inner[0]], inner[1:3], inner[3]
+        elif name == "squeeze" and part is None and not without:
+            var, without = eqn.invars[0], tuple(eqn.params["dimensions"])
+        elif name == "slice" and part is None and set(eqn.params["strides"] or (1,)) == {1}:
+            starts, ends = eqn.params["start_indices"], eqn.params["limit_indices"]
+            part = tuple(starts), tuple([e - s for s, e in zip(starts, ends, strict=True)])
             var = eqn.invars[0]
         else:
             return None

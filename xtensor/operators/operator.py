@@ -25,7 +25,7 @@ from .levels.pushforward import Pushforward
 from .schema import Schema
 from .write import fit_result
 
-__all__ = ["REGISTRY", "STRUCTURES", "Operator", "Views"]
+__all__ = ["MANY", "REGISTRY", "STRUCTURES", "Operator", "Views"]
 
 REGISTRY: dict[str, Operator] = {}
 KEPT = 4096
@@ -48,6 +48,10 @@ def like_target(out: Any, values: tuple[Any, ...]) -> Any:
 
 dtypes.on_default_dtype_change.append(clear_all)
 settings_read.append(dtypes.get_default_dtype)
+
+
+MANY = 8
+"""From so many results or views on of one program each is had by itself: XLA would compile each, 15 ms long."""
 
 
 class Operator:

@@ -17,14 +17,14 @@ from jax.core import Tracer
 
 from .. import lowering
 from ..storage import MetaArray
-from ..tensor import Tensor, make_view, sizes_of, tensor_over, wrap
+from ..tensor import Tensor, make_view, sizes_of, strides_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
 from ..xla.segments import waiter, waiter_of_tuples
 from ..xla.x64 import facts, jit
-from .dependence import origin, used
+from .dependence import origin, piece, used
 from .derivatives import backward_function
 from .levels.crossing import crossed, crossings
-from .operator import Operator
+from .operator import MANY, Operator
 from .schema import Parameter, Schema
 from .sizes.rules import Later, ReadFirst, SizedRules, sized_rules
 
@@ -91,17 +91,58 @@ def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return tensor_over(storage, make_view(storage, storage, dtype, shape, (0,) * len(shape), offset, *bits))
 
 
+def part_of(grad: Tensor, starts: Sequence[int], sizes: Sequence[int], without: Sequence[int]) -> Tensor:
+    """A part of a gradient, seen where it lies, as `piece` describes it; unknown to autograd."""
+    old, storage = grad._xt_view, grad._xt_storage
+    strides, offset = strides_of(grad), 0 if old is None else old.offset
+    dtype, bits = (grad.dtype, (False, False)) if old is None else (old.dtype, (old.conj, old.neg))
+    offset += sum([n * s for n, s in zip(starts, strides, strict=True)])
+    kept = [d for d in range(len(sizes)) if d not in without]
+    shape, steps = tuple([sizes[d] for d in kept]), tuple([strides[d] for d in kept])
+    return tensor_over(storage, make_view(storage, storage, dtype, shape, steps, offset, *bits))
+
+
+def frozen(route: Any) -> Any:
+    """A route as it is kept on disk, with tuples again."""
+    return tuple(map(frozen, route)) if type(route) in (list, tuple) else route
+
+
+def parts_of(jaxpr: Any, count: int, incoming: int) -> dict[int, Any]:
+    """Which of so many results are parts of the first inputs, as `piece` describes them; nothing where they are few."""
+    if count < MANY:
+        return {}
+    found = {j: piece(jaxpr, j) for j in range(count)}
+    parts = {
+        j: p
+        for j, p in found.items()
+        if p is not None and p[0] < incoming and jaxpr.outvars[j].aval.dtype == jaxpr.invars[p[0]].aval.dtype
+    }
+    return parts if len(parts) >= MANY else {}
+
+
 def routes_of(
-    node: Any, given: Sequence[Any], mask: Sequence[bool], defined: Sequence[bool], jaxpr: Any
+    node: Any,
+    given: Sequence[Any],
+    mask: Sequence[bool],
+    defined: Sequence[bool],
+    jaxpr: Any,
+    parts: bool = True,
 ) -> tuple[tuple[Any, ...], list[int]]:
-    """`Pullback`'s routes, and which of the rules' results its program gives."""
+    """`Pullback`'s routes, and which of the rules' results its program gives. parts: whether there may be parts of gradients."""
     # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
     places = [i for i, g in enumerate(given) if g is not None]
     routes: list[Any] = [None] * len(mask)
     kept: list[int] = []
-    for j, (k, edge) in enumerate(results_of(mask, defined)):
+    results = results_of(mask, defined)
+    seen = parts_of(jaxpr, len(results), len(places)) if parts else {}
+    for j, (k, edge) in enumerate(results):
         var = jaxpr.outvars[j]
-        found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
+        alone = sees_gradients_only(node, edge)
+        if alone and j in seen:
+            place, *part = seen[j]
+            routes[edge] = (places[place], *part)
+            continue
+        found = origin(jaxpr, j) if alone else None
         if (
             found is not None
             and found[0] < len(places)
@@ -127,14 +168,14 @@ def traced_routes(node: Any, undefined: Sequence[bool], saved: Sequence[Any]) ->
         return found
 
     jaxpr = jax.make_jaxpr(traced)(*given, *saved).jaxpr
-    return routes_of(node, given, mask, defined, jaxpr)
+    return routes_of(node, given, mask, defined, jaxpr, parts=False)
 
 
 class Pullback:
     """The rules of a node over arrays.
 
     routes: for each edge None, the place of its gradient among the program's results, or `(i, shape)`: the incoming
-    gradient `i`, spread over a shape where that is not None. keep: what the cache's key refers to by identity.
+    gradient `i`, spread over a shape where that is not None, or `(i, starts, sizes, without)`: a part of it. keep: what the cache's key refers to by identity.
     arrays: the gradients as arrays, where the program is about to be called with them.
     """
 
@@ -170,9 +211,7 @@ class Pullback:
         later = every.sized = Later()  # pyright: ignore[reportFunctionMemberAccess]
         program = jit(every)
         routes, kept, all_kept = facts(program, (*examples, *saved), tell)
-        self.routes: tuple[Any, ...] = tuple(
-            [(r[0], None if r[1] is None else tuple(r[1])) if type(r) in (list, tuple) else r for r in routes]
-        )
+        self.routes: tuple[Any, ...] = frozen(routes)
         if sizes is not None and all_kept:
             later.inner = sizes.sized(kept)
         self._finish(node, function, count, kept, sizes, program if all_kept else None)
@@ -245,6 +284,8 @@ class Pullback:
                 found.append(wrap(results[route]))
             elif route[1] is None:
                 found.append(grads[route[0]])
+            elif len(route) > 2:
+                found.append(part_of(grads[route[0]], *route[1:]))
             else:
                 found.append(spread_over(grads[route[0]], route[1]))
         if self.crossed is not None:
@@ -322,7 +363,12 @@ class RecordedPullback:
 
         def tell(jaxpr: Any) -> Any:
             told: list[Any] = []
-            for j, (k, edge) in enumerate(results_of(mask, defined)):
+            results = results_of(mask, defined)
+            parts = parts_of(jaxpr, len(results), incoming)
+            for j, (k, edge) in enumerate(results):
+                if j in parts:
+                    told.append((edge, *parts[j]))
+                    continue
                 aval = jaxpr.outvars[j].aval
                 found = origin(jaxpr, j)
                 if (
@@ -344,6 +390,9 @@ class RecordedPullback:
             if not computed:
                 self.routes[edge] = (k, None if shape is None else tuple(shape))
                 continue
+            if len(computed) == 2:
+                self.routes[edge] = (k, *map(tuple, (shape, *computed)))
+                continue
             dtype, needs, smooth = computed
             takes = tuple([i for i, u in enumerate(needs) if u])
             if node.op.zero_slope:
@@ -363,7 +412,13 @@ class RecordedPullback:
                 found.append(None)
             elif type(route[0]) is int:
                 value = flat[route[0]]
-                found.append(value if route[1] is None else value.expand(route[1]))
+                if len(route) > 2:
+                    starts, sizes, without = route[1:]
+                    for d, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+                        value = value.narrow(d, start, size) if size != value.shape[d] else value
+                    found.append(value.squeeze(without) if without else value)
+                else:
+                    found.append(value if route[1] is None else value.expand(route[1]))
             else:
                 found.append(route[0].call(tuple([flat[i] for i in route[1]])))
         if self.crossed is not None:

@@ -124,11 +124,12 @@ def packed_program(op: Operator, key: tuple[Any, ...], form: Form, order: Order 
         first, pieces = form.reads[0], op.pieces
         if first is None or first.kept or any(r != first for r in form.reads):
             pieces = None
+        recipe: Any = None if first is None else first.recipe
 
         def packed(array: Any, offsets: Any) -> Any:
             # One gather, which is compiled and runs sooner than as many slices.
-            if pieces is not None and first is not None:
-                read = jax.vmap(lambda offset: lowering.read(first.recipe, array, offset))(offsets)
+            if pieces is not None:
+                read = jax.vmap(lambda offset: lowering.read(recipe, array, offset))(offsets)
                 return pieces(read, **dict(zip([p.name for p in op.static], key, strict=True))), []
             return alone(*[array] * len(form.reads), *offsets)
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 from jax.core import Tracer
 
 from .. import checks, dtypes, lowering
@@ -51,6 +52,7 @@ from .dispatch import memory_order
 from .functions.deferred import deferred
 from .functions.overloads import unfit_call
 from .functions.shown import with_raises
+from .operator import MANY
 from .overriding import answer, armed, claimed
 from .schema import MISSING, Array, Arrays, Number
 
@@ -142,11 +144,23 @@ class ViewNode(Replayable):
                 return (view_adjoint(grad, offset, recipe=recipe),)
             op = view_adjoint.operator
             return (wrap(op.program((recipe,))(array_of(grad), offset)),)
+        whole = len(present) == len(recipes) and all(
+            r.dtype == r.base_dtype and not (r.conj or r.neg) for r, *_ in recipes
+        )
+        own = [g for g, _ in present]
+        if (
+            len(own) >= MANY
+            and modes.state.mode & modes.NO_GRAD
+            and not modes.state.mode & modes.DISPATCH_MODE
+        ):
+            # Views are read by a program for all of them: within one for the sum each would be compiled by itself.
+            own = [g if g._xt_view is None or type(g) is not Tensor else wrap(array_of(g)) for g in own]
         return (
             views_adjoint(
-                [g for g, _ in present],
+                own,
                 recipes=tuple(r for _, (r, _, _) in present),
                 offsets=tuple(o for _, (_, o, _) in present),
+                along=tiled(self.op.make, self.sizes, self.args) if whole else None,
             ),
         )
 
@@ -213,6 +227,34 @@ def relative(
     return found
 
 
+@bounded(4096)
+def tiled(make: Callable[..., Any], sizes: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, bool] | None:
+    """Along which dimension several views lie one after the other over a contiguous input, and whether they are without it; None where
+    they do not, or leave something out.
+    """
+    strides = contiguous_strides(sizes)
+    views = make(Geometry(sizes, strides, 0), *args)
+    for d, size in enumerate(sizes):
+        start = 0
+        for g in views:
+            lacks = len(g.sizes) == len(sizes) - 1
+            length = 1 if lacks or d >= len(g.sizes) else g.sizes[d]
+            middle = () if lacks else (length,)
+            way = () if lacks else strides[d : d + 1]
+            same = g.sizes == (*sizes[:d], *middle, *sizes[d + 1 :])
+            if not (
+                same
+                and g.strides == (*strides[:d], *way, *strides[d + 1 :])
+                and g.offset == start * strides[d]
+            ):
+                break
+            start += length
+        else:
+            if start == size and size:
+                return d, len(views[0].sizes) < len(sizes)
+    return None
+
+
 def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """The adjoint of a view that has every element once: nothing runs on the device where strides allow."""
     if type(grad) is not Tensor or modes.state.mode & (modes.DISPATCH_MODE | modes.NO_GRAD) != modes.NO_GRAD:
@@ -237,8 +279,11 @@ def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
         ]
     )
 )
-def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
-    """The sum of the adjoints of several views of one tensor."""
+def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any, along: Any = None) -> Array:
+    """The sum of the adjoints of several views of one tensor; along: where they make it up, as `tiled` says it."""
+    if along is not None:
+        dim, without = along
+        return lax.concatenate([lax.expand_dims(g, (dim,)) if without else g for g in grad_outputs], dim)
     total = jnp.zeros(recipes[0].base_shape, grad_outputs[0].dtype)
     for grad, recipe, offset in zip(grad_outputs, recipes, offsets, strict=True):
         total = lowering.scatter_add(recipe, total, offset, grad)
@@ -246,7 +291,7 @@ def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
 
 
 view_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(key)
-views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key)
+views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key[:2])
 
 
 def geometry_of(tensor: Tensor) -> Geometry:

@@ -31,6 +31,7 @@ from jax.core import Tracer
 from .. import capture, engine
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
+from ..operators.operator import MANY
 from ..ops.tensor.export import copied
 from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
@@ -359,6 +360,9 @@ class PlanExecutor:
             return False
         # Where sizes vary, the nodes' programs are those of all sizes.
         if any(n in varied for a in args for n in getattr(a, "shape", ())):
+            return False
+        # The parts of a gradient, which nodes by themselves see where they lie, would each be compiled.
+        if any(len(node._xt_edges) >= MANY for node in nodes):
             return False
         unmade = {found for node in nodes if (found := node.unmade()) is not None}
         return len(unmade) >= max(self.at_once, len(nodes) / DENSE)

@@ -593,6 +593,8 @@ def copy_program(
         values = jnp.broadcast_to(convert(read, dtype), sizes)
         return values if target is None else lowering.write(target, base, start, values)
 
+    if target is not None:
+        copy.sized = lowering.HostWriter(target, source)  # pyright: ignore[reportFunctionMemberAccess]
     # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
     return jit(copy, donate_argnums=(0,) if donate and target is not None and not target.static else ())
 
