@@ -128,3 +128,16 @@ def test_gradients_of_short_floats_are_rounded_once(name, dtype):
     for x in (short, wide):
         getattr(xtensor.nn.functional, name)(x).backward(grad.to(x.dtype))
     assert short.grad.tolist() == wide.grad.to(short.dtype).tolist()
+
+
+def test_recurrent_layers_compute_with_other_weights_that_they_are_given() -> None:
+    layer = xtensor.nn.LSTM(3, 4)
+    x = xtensor.ones(2, 1, 3)
+    before = layer(x)[0]
+    layer._flat_weights = [p * 2.0 for p in layer._flat_weights]
+    changed = layer(x)[0]
+    assert not xtensor.equal(changed, before) and layer._flat_weights[0]._xt_edge is not None
+    layer.weight_ih_l0 = xtensor.nn.Parameter(xtensor.zeros(16, 3))
+    assert layer._flat_weights[0] is layer.weight_ih_l0
+    layer.double()
+    assert all(a is b for a, b in zip(layer._flat_weights, layer.parameters(), strict=True))

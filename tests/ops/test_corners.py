@@ -247,6 +247,30 @@ test_numbers_at_their_limits = expressions(
     """
 )
 
+test_sizes_and_dims_that_are_tensors = expressions(
+    """
+    T.ones(2, 2, 3).split(T.tensor(2), 2)
+    T.ones(1, 2, 3).unfold(2, T.tensor(2), T.tensor(1)).shape
+    T.ones(1, 2, 3).repeat(1, T.tensor(2), 1).shape
+    T.ones(2, 2, 3).movedim(T.tensor(0), T.tensor(1)).shape
+    T.ones(2, 2, 3).sort(T.tensor(1))[0]
+    [T.nn.functional.pad(T.arange(12.).reshape(1, 1, 12), (T.tensor(a), T.tensor(b)), 'reflect') for a, b in [(6, 0), (6, 2), (3, 1)]]
+    T.ones(2, 2, 3).mean(type('L', (list,), {})([0, 1]))
+    T.ones(2, 2, 3).flip(type('L', (list,), {})([0, 1]))
+    T.nn.functional.layer_norm(T.ones(2, 3), type('L', (list,), {})([3]))
+    """
+)
+
+test_clamp_by_a_number_and_a_tensor = expressions(
+    """
+    T.clamp(T.tensor([[-3, 9], [2, 4]]), 0, T.tensor(5))
+    T.clamp(T.tensor([[-3, 9], [2, 4]]), T.tensor(0), 5)
+    T.tensor([[-3, 9], [2, 4]]).clamp(min=0, max=T.tensor(5.))
+    T.tensor([[-3, 9], [2, 4]]).clamp_(0, T.tensor(5))
+    T.tensor([[-3, 9], [2, 4]], dtype=T.int8).clamp(T.tensor(0, dtype=T.float64), 5)
+    """
+)
+
 
 def test_views_of_samples_stay_within_them() -> None:
     x = xtensor.arange(6.0).view(2, 3)

@@ -106,7 +106,7 @@ def wrong(op: Operator, parameter: Any, position: int, value: Any) -> TypeError:
 def static(value: Any) -> Any:
     """A static argument as something that hashes: lists become tuples, integer-like objects ints."""
     kind = type(value)
-    if kind is list or isinstance(value, tuple):
+    if isinstance(value, (list, tuple)):
         return tuple([static(v) for v in value])
     if kind in SCALARS or value is None or kind is str:
         return value

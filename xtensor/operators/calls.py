@@ -387,9 +387,9 @@ def _key(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([tuple(v) if type(v := values[i]) is list else v for i in op.static_indices])
 
 
-def _of_numpy(value: Any) -> bool:
-    """Whether a static argument is, or holds, a number of NumPy's, which the complete path makes Python's."""
-    return isinstance(value, np.generic) or (type(value) is tuple and any(map(_of_numpy, value)))
+def _foreign(value: Any) -> bool:
+    """Whether a static argument is, or holds, a number of NumPy's or a tensor, which the complete path makes Python's."""
+    return isinstance(value, (np.generic, Tensor)) or (type(value) is tuple and any(map(_foreign, value)))
 
 
 def _seen(operands: list[Any], arrays: list[Any], recipes: list[Any]) -> list[Any]:
@@ -431,7 +431,7 @@ def _learn(
     packed: bool,
 ) -> tuple[Any, Any, bool]:
     """The program for a signature, its result's layout, and whether it reads."""
-    if any(map(_of_numpy, key)):
+    if any(map(_foreign, key)):
         raise Unusual
     _check(op, values, key, operands)
     layout = dispatch.result_layout(operands) if op.kind == "pointwise" else None

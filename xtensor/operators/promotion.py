@@ -24,13 +24,18 @@ def category(value: Any) -> int:
     return dtypes.ZERO_DIM if value.ndim == 0 else dtypes.DIM
 
 
-def common_dtype(*values: Any) -> dtypes.dtype:
-    """The dtype in which PyTorch computes on these operands (arrays while tracing, or Python numbers)."""
+def common_dtype(*values: Any, numbers: bool = False) -> dtypes.dtype:
+    """The dtype in which PyTorch computes on these operands (arrays while tracing, or Python numbers).
+
+    numbers: whether those after the first are numbers where they have no dimensions.
+    """
     operands = []
-    for v in values:
+    for i, v in enumerate(values):
         if v is None:
             continue
         kind = category(v)
+        if numbers and i and kind == dtypes.ZERO_DIM:
+            kind = dtypes.WRAPPED
         if isinstance(v, (bool, int, float, complex)):
             operands.append((dtypes.scalar_dtype(v), kind))
         elif kind == dtypes.WRAPPED:
@@ -58,9 +63,9 @@ def as_dtype(value: Any, dtype: dtypes.dtype) -> Any:
     return lax.convert_element_type(value, dtype.numpy)
 
 
-def promote(*values: Any) -> list[Any]:
-    """The operands in their common dtype, shapes left as they are (None stays None)."""
-    dtype = common_dtype(*values)
+def promote(*values: Any, numbers: bool = False) -> list[Any]:
+    """The operands in their common dtype, shapes left as they are (None stays None); numbers: as for `common_dtype`."""
+    dtype = common_dtype(*values, numbers=numbers)
     return [None if v is None else as_dtype(v, dtype) for v in values]
 
 

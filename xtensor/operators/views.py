@@ -356,7 +356,9 @@ def alias_of(
         node._xt_meta = None
         node.sizes = storage.raw.shape if old is None else old.sizes
         node.dtype = FROM_NUMPY[storage.raw.dtype] if old is None else old.dtype
-        node.args = tuple([tuple(a) if type(a) is list else a for a in args])
+        node.args = tuple(
+            [tuple(a) if type(a) is list else a.item() if type(a) is Tensor else a for a in args]
+        )
         node.aval = ViewAval(view)
         node.result = (
             (view.dtype, view.conj, view.neg)
@@ -623,6 +625,6 @@ def ints(values: Any) -> tuple[int, ...]:
                 break
         else:
             return values
-    if isinstance(values, int):
-        return (values,)
+    if isinstance(values, int) or (isinstance(values, Tensor) and not sizes_of(values)):
+        return (as_size(values),)
     return tuple([v if type(v) is int else as_size(v) for v in values])

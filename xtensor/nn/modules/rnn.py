@@ -132,8 +132,26 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Any]:
+        given = self.__dict__.get("_flat_given")
+        if given is not None:
+            return given
         own = self._parameters
         return [own[n] if n in own else getattr(self, n) for n in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        # Others to compute with, as functional copies of modules set them; a weight that is set later takes its place again.
+        self.__dict__["_flat_given"] = weights
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        given = self.__dict__.get("_flat_given")
+        if given is not None and name in self._flat_weights_names:
+            given[self._flat_weights_names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        self.__dict__.pop("_flat_given", None)
+        return super()._apply(fn, recurse)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:

@@ -85,8 +85,8 @@ def holds(flag: Any) -> bool:
 
 @bounded(256)
 def tensor_program(kernel: sampling.Kernel, *static: Any) -> Any:
-    def run(seed: Any, draw: Any, *values: Any) -> Any:
-        return kernel(seed, draw, *values, *static)
+    def run(*values: Any) -> Any:
+        return kernel(*values, *static)
 
     run.__name__ = kernel.__name__.strip("_")
     return jit(run)
@@ -107,9 +107,19 @@ def sample(
     return call(tensor_program(kernel, *static), seed, draw, *arrays)
 
 
-def _bernoulli_of(seed: Any, draw: Any, p: Any, shape: Any, dtype: Any) -> Any:
+def tossed(function: str, p: Tensor, generator: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    """Ones with probabilities and zeros, and whether the probabilities are good; random numbers of all shapes have few programs."""
+    if p.is_meta:
+        return MetaArray(shape, dtype), None
+    source = pick_generator(function, generator, p.device)
+    kind = dtypes.float64 if p.dtype is dtypes.float64 else dtypes.uint32
+    words = sampling.drawn(sampling.words, shape, kind, p.device, source)
+    return call(tensor_program(_bernoulli_of, dtype), words, array_of(p))
+
+
+def _bernoulli_of(words: Any, p: Any, dtype: Any) -> Any:
     good = jnp.all((p >= 0) & (p <= 1))
-    return draws.below(seed, draw, shape, jnp.broadcast_to(p, shape), p.dtype).astype(dtype), good
+    return draws.under(words, jnp.broadcast_to(p, words.shape)).astype(dtype), good
 
 
 @overloads(
@@ -140,7 +150,7 @@ def bernoulli(
     sampling.check_float("bernoulli_tensor_cpu_p_", input.dtype)
     shape = tuple(sizes_of(input))
     kind = input.dtype if out is None else into_out("bernoulli", out, None, None)[0]
-    array, good = sample("bernoulli", _bernoulli_of, [input], generator, shape, kind.numpy)
+    array, good = tossed("bernoulli", input, generator, shape, kind.numpy)
     check_probabilities(good)
     made = wrap(array)
     if out is not None:
@@ -288,18 +298,18 @@ def check_std(std: Any) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
-def _multinomial_of(seed: Any, draw: Any, weights: Any, count: int, replacement: bool) -> Any:
-    p = weights.astype(np.float64 if weights.dtype == np.float64 else np.float32)
+def _multinomial_of(numbers: Any, weights: Any, count: int, replacement: bool) -> Any:
+    p = weights.astype(numbers.dtype)
     good = jnp.all(jnp.isfinite(p) & (p >= 0))
     filled = jnp.all(jnp.sum(p, axis=-1) > 0)
     if count == 1 or not replacement:
         # The order of p / exponential is the order of a sample without replacement.
-        scores = p / draws.exponential(seed, draw, p.shape, p.dtype)
+        scores = p / numbers
         if count == 1:
             return jnp.argmax(scores, axis=-1, keepdims=True).astype(np.int64), good, filled
         return lax.top_k(scores, count)[1].astype(np.int64), good, filled
     sums = jnp.cumsum(p, axis=-1)
-    u = draws.uniform(seed, draw, (*p.shape[:-1], count), p.dtype) * sums[..., -1:]
+    u = numbers * sums[..., -1:]
     find = jnp.vectorize(lambda s, v: jnp.searchsorted(s, v, side="right"), signature="(k),(n)->(n)")
     last = p.shape[-1] - 1 - jnp.argmax(jnp.flip(p > 0, -1), axis=-1, keepdims=True)
     return jnp.minimum(find(sums, u), last).astype(np.int64), good, filled
@@ -340,9 +350,14 @@ def multinomial(
         made = wrap(MetaArray((*tuple(sizes_of(input))[:-1], num_samples), np.dtype(np.int64)))
     else:
         source = pick_generator("multinomial", generator, input.device)
-        seed, draw = source.next_draw()
-        run = tensor_program(_multinomial_of, int(num_samples), bool(replacement))
-        array, good, filled = call(run, seed, draw, array_of(input))
+        count, sizes = int(num_samples), tuple(sizes_of(input))
+        kind = dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32
+        if count == 1 or not replacement:
+            numbers = sampling.drawn(sampling.exponential, sizes, kind, input.device, source, 1.0)
+        else:
+            numbers = sampling.drawn(sampling.uniform, (*sizes[:-1], count), kind, input.device, source)
+        run = tensor_program(_multinomial_of, count, bool(replacement))
+        array, good, filled = call(run, numbers, array_of(input))
         if not holds(good):
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         if not holds(filled):
@@ -513,7 +528,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     shape = tuple(sizes_of(self))
     probabilities = p.expand(shape)
     sampling.check_float("bernoulli_tensor_cpu_p_", p.dtype)
-    array, good = sample("bernoulli_", _bernoulli_of, [probabilities], generator, shape, self.dtype.numpy)
+    array, good = tossed("bernoulli_", probabilities, generator, shape, self.dtype.numpy)
     check_probabilities(good)
     return overwrite(self, "bernoulli_", "BernoulliBackward1", lambda: array)
 

@@ -214,15 +214,25 @@ def exponential(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream
     return -jnp.log(inner(seed, draw, shape, dtype, stream))
 
 
-def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.float32) -> Any:
-    """Where a uniform number is below `p` (an array of any float dtype, or a number)."""
-    if np.dtype(dtype) == np.float64:
-        return uniform(seed, draw, shape, np.float64) < lax.convert_element_type(p, np.float64)
+def words(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """What `under` compares with probabilities: uniform numbers for those of float64, else all 32 bits."""
+    wide = np.dtype(dtype) == np.float64
+    return uniform(seed, draw, shape, np.float64) if wide else bits32(seed, draw, shape)
+
+
+def under(words: Any, p: Any) -> Any:
+    """Where the numbers that `words` gives are below `p` (an array of any float dtype, or a number)."""
+    if words.dtype == np.float64:
+        return words < lax.convert_element_type(p, np.float64)
     # All 32 bits: with a float's 24, a probability of 1e-6 would be 1.3 % too large.
     p = lax.convert_element_type(p, np.float32)
     limit = lax.convert_element_type(jnp.ceil(jnp.clip(p, 0, 0.75) * np.float32(2.0**32)), np.uint32)
-    u = bits32(seed, draw, shape)
-    return jnp.where(p < 0.75, u < limit, u >> np.uint32(8) < p * np.float32(2.0**24))
+    return jnp.where(p < 0.75, words < limit, words >> np.uint32(8) < p * np.float32(2.0**24))
+
+
+def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.float32) -> Any:
+    """Where a uniform number is below `p` (an array of any float dtype, or a number)."""
+    return under(words(seed, draw, shape, dtype), p)
 
 
 def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bool) -> Any:

@@ -68,7 +68,7 @@ def tensor(
     if isinstance(data, Tensor):
         checks.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than xtensor.tensor(sourceTensor).",
+            f"sourceTensor.detach().clone().requires_grad_(True), rather than {checks.spelled('tensor')}(sourceTensor).",
             UserWarning,
         )
     return finish("tensor", ingest("tensor", data, dtype, device, copy=True), requires_grad)

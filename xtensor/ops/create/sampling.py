@@ -82,6 +82,10 @@ def geometric(seed: Any, draw: Any, shape: Any, dtype: Any, p: Any) -> Any:
     return jnp.maximum(trials, 1).astype(dtype)
 
 
+def words(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
+    return draws.words(seed, draw, shape, dtype)
+
+
 def coins(seed: Any, draw: Any, shape: Any, dtype: Any, p: Any) -> Any:
     return draws.below(seed, draw, shape, p, dtype).astype(dtype)
 

@@ -39,8 +39,11 @@ def refuse_complex(message: str, *values: Any, error: type[Exception] = NotImple
 
 def clamp_operands(name: str, input: Array, *bounds: Any) -> list[Any]:
     refuse_complex("clamp is not supported for complex types", input, *bounds)
-    values = promote(input, *bounds)
     numbers = [category(b) == dtypes.WRAPPED for b in bounds if b is not None]
+    if any(numbers) and not all(numbers) and all(jnp.ndim(b) == 0 for b in bounds):
+        # Beside a number, a tensor of no dimensions is one.
+        numbers = [True, True]
+    values = promote(input, *bounds, numbers=any(numbers))
     if any(numbers) and not all(numbers):
         raise TypeError(
             f"{name}() received an invalid combination of arguments: one bound is a Tensor, one a Number"

@@ -6,6 +6,7 @@ NaN counts as the largest value, as in PyTorch.
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -230,9 +231,9 @@ def sort(
     values=tensor([1, 2, 3]),
     indices=tensor([1, 2, 0]))
     """
-    if isinstance(dim, bool) or not isinstance(dim, int):
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise checks.argument_error("sort", "dim", 2, "int", dim)
-    return sort_along(input, dim, descending, out=out)
+    return sort_along(input, index(dim), descending, out=out)
 
 
 @overloads(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,7 @@ def unfold(g: Geometry, dimension: int, size: int, step: int) -> Geometry:
             [1, 2],
             [2, 3]])
     """
-    return geometry.unfold(g, dimension, size, step)
+    return geometry.unfold(g, index(dimension), index(size), index(step))
 
 
 @view(multiple=True)
@@ -278,6 +279,8 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     >>> xtensor.split(xtensor.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
+    if isinstance(split_size_or_sections, Tensor) and not sizes_of(split_size_or_sections):
+        split_size_or_sections = index(split_size_or_sections)
     if isinstance(split_size_or_sections, int):
         return equal_split(tensor, split_size_or_sections, dim)
     return split_with_sizes(tensor, split_size_or_sections, dim)
