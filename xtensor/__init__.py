@@ -97,6 +97,7 @@ from .dtypes import (
     int64 as int64,
     jagged as jagged,
     layout as layout,
+    legacy_contiguous_format as legacy_contiguous_format,
     long as long,
     memory_format as memory_format,
     per_channel_affine as per_channel_affine,
@@ -329,8 +330,8 @@ _HOLDERS = {
     "is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
     "set_autocast_enabled set_autocast_gpu_dtype",
     "amp.grad_scaler": "GradScaler",
-    "assertions": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
-    "_check_value _check_with",
+    "assertions": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+    "_check_tensor_all_with _check_type _check_value _check_with",
     "compiler": "compile",
     "func": "vmap",
     "memory": "memory_snapshot memory_summary record_memory",

@@ -636,3 +636,4 @@ contiguous_format: memory_format = _constant(memory_format, name="contiguous_for
 channels_last: memory_format = _constant(memory_format, name="channels_last")
 channels_last_3d: memory_format = _constant(memory_format, name="channels_last_3d")
 preserve_format: memory_format = _constant(memory_format, name="preserve_format")
+legacy_contiguous_format = contiguous_format

@@ -15,6 +15,7 @@ __all__ = [
     "_check_is_size",
     "_check_not_implemented",
     "_check_tensor_all",
+    "_check_tensor_all_with",
     "_check_type",
     "_check_value",
     "_check_with",
@@ -77,10 +78,17 @@ def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: Any
         _check(i <= max, message)
 
 
-def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """A RuntimeError where an element of a tensor of bools is False."""
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: Any, message: Callable[[], Any] | None = None
+) -> None:
+    """Raise `error_type(message())` where an element of a tensor of bools is False."""
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if str(cond.dtype).rpartition(".")[2] != "bool":
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    _check(bool(cond.all().item()), message)
+    _check_with(error_type, bool(cond.all().item()), message)
+
+
+def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """A RuntimeError where an element of a tensor of bools is False."""
+    _check_tensor_all_with(RuntimeError, cond, message)

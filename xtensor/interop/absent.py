@@ -36,7 +36,6 @@ REASONS: tuple[tuple[str, str], ...] = (
     ),
     (r"(mtia|xpu|xpu\.\w+|vulkan|windows)\b", OWN_KERNELS),
     (r"(.*\.)?(\w*semi_structured\w*|SparseSemiStructured\w+|\w*_sparse_(compressed|semi)\w*)$", OWN_KERNELS),
-    (r"legacy_contiguous_format$", "removed from PyTorch's documentation"),
     (
         r"package\b",
         "its archives hold Python code and pickles: save a program with torch.export.save, or a state_dict",

@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import checks, compat, devices, dtypes
 from ..nn.parameter import Parameter
+from ..ops.linalg.decompositions import LinAlgError
 from ..tensor import Size, Tensor
 from ..xla.identity import homes
 from . import metadata, names, placeholders
@@ -43,7 +44,9 @@ ELSEWHERE = {
     "cuda.streams": "cuda",
     "distributed._composable.fsdp": "distributed.fsdp",
     "distributed._tensor": "distributed.tensor",
+    "distributed._tensor.api": "distributed.tensor",
     "distributed._tensor.device_mesh": "distributed.device_mesh",
+    "distributed._tensor.experimental": "distributed.tensor.experimental",
     "distributed._tensor.placement_types": "distributed.tensor.placement_types",
     "distributed.algorithms._checkpoint.checkpoint_wrapper": "distributed.algorithms.checkpoint_wrapper",
     "distributed.checkpoint.filesystem": "distributed.checkpoint",
@@ -59,13 +62,14 @@ ELSEWHERE = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
 }
-# Classes whose module packages read: `type(x).__module__` tells them which library a tensor is of.
-SPELLED: tuple[tuple[type, str], ...] = (
-    (Tensor, "torch"),
-    (Size, "torch"),
-    (Parameter, "torch.nn.parameter"),
-    (devices.device, "torch"),
-    (dtypes.dtype, "torch"),
+# Classes whose module or name packages read: `type(x).__module__` tells them which library a tensor is of.
+SPELLED: tuple[tuple[type, str, str], ...] = (
+    (Tensor, "torch", "Tensor"),
+    (Size, "torch", "Size"),
+    (Parameter, "torch.nn.parameter", "Parameter"),
+    (devices.device, "torch", "device"),
+    (dtypes.dtype, "torch", "dtype"),
+    (LinAlgError, "torch._C", "_LinAlgError"),
 )
 # Modules of ours that PyTorch calls otherwise: errors name them so.
 CALLED = {
@@ -128,7 +132,7 @@ class _State:
     top: types.ModuleType | None = None
     stashed: dict[str, Any] = {}
     stand_ins: dict[str, Any] = {}
-    spelled: list[tuple[type, str]] = []
+    spelled: list[tuple[type, str, str]] = []
     adopted: list[tuple[types.ModuleType, Any]] = []
 
 
@@ -363,10 +367,10 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{LIBRARY}.") and isinstance(module, types.ModuleType):
             adopt(module, called(name))
-    for kind, home in SPELLED:
-        _state.spelled.append((kind, kind.__module__))
+    for kind, home, name in SPELLED:
+        _state.spelled.append((kind, kind.__module__, kind.__qualname__))
         homes[kind] = kind.__module__
-        kind.__module__ = home
+        respell(kind, home, name)
     ours.__class__ = _Shared
     _state.top = top
     sys.meta_path.insert(0, _finder)
@@ -374,6 +378,11 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     if device is not None:
         _redirect(device)
     return importlib.import_module(top.__name__)
+
+
+def respell(kind: type, home: str, name: str) -> None:
+    """Let a class say that it is of that module, by that name."""
+    kind.__module__, kind.__name__, kind.__qualname__ = home, name, name
 
 
 def _redirect(device: devices.DeviceLike) -> None:
@@ -404,8 +413,8 @@ def uninstall() -> None:
             setattr(module, "__class__", types.ModuleType)  # noqa: B010
     _state.adopted.clear()
     _state.stand_ins.clear()
-    for kind, home in _state.spelled:
-        kind.__module__ = home
+    for kind, home, name in _state.spelled:
+        respell(kind, home, name)
         homes.pop(kind, None)
     _state.spelled.clear()
     library().__class__ = types.ModuleType

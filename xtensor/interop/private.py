@@ -20,6 +20,7 @@ from .. import devices, dtypes, geometry
 from ..amp.autocast_mode import autocast
 from ..autograd.function import Function
 from ..compat import cuda
+from ..compat.backends.cuda import SDPAParams
 from ..compat.jit.annotations import BroadcastingList2
 from ..compat.overrides import (
     DisableTorchFunction,
@@ -30,6 +31,7 @@ from ..compat.overrides import (
 from ..compiler import is_compiling
 from ..control_flow import associative_scan, cond, scan, while_loop
 from ..control_flow import map as map_over
+from ..distributions.continuous import precision_to_scale_tril
 from ..distributions.distribution import sum_rightmost
 from ..engine import modes
 from ..engine.modes import DecoratorContext
@@ -51,6 +53,7 @@ from ..operators.overriding import DISABLED
 from ..ops.create.creation import Uninitialized
 from ..ops.create.random import randn
 from ..ops.linalg.added_products import addmm
+from ..ops.linalg.decompositions import LinAlgError
 from ..ops.linalg.matmul import mm
 from ..ops.reduce.statistics import unique
 from ..ops.shape.joining import cat
@@ -63,15 +66,28 @@ from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
 from ..xla.levels import batches_of
 from .private_engine import ENGINE
+from .private_files import FILES
 from .private_kernels import KERNELS
+from .private_training import TRAINING
 
 __all__ = ["NAMES", "DispatchKeySet", "Switches"]
 
 
 class Base(type):
-    """The type of a base class of PyTorch's: instances of `of` are its own, and it makes none itself."""
+    """The type of a base class of PyTorch's: instances of `of` are its own, as are its methods, and it makes none itself."""
 
     of: type
+
+    def __getattr__(cls, name: str) -> Any:
+        if "of" in vars(cls):
+            return getattr(cls.of, name)
+        raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+
+    def __dir__(cls) -> list[str]:
+        return [*{*super().__dir__(), *dir(vars(cls).get("of", cls.__base__))}]
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.of) if "of" in vars(cls) else type.__subclasscheck__(cls, subclass)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.of) if "of" in vars(cls) else type.__instancecheck__(cls, instance)
@@ -485,6 +501,8 @@ def addmm_activation(
 NAMES: dict[str, Any] = {
     "_C.StorageBase": StorageBase,
     "_C.TensorBase": TensorBase,
+    "_C._LinAlgError": LinAlgError,
+    "_C._SDPAParams": SDPAParams,
     "_C._TensorBase": TensorBase,
     "_C._infer_size": infer_size,
     "_addmm_activation": addmm_activation,
@@ -503,7 +521,9 @@ NAMES: dict[str, Any] = {
     "_assert_async": assert_async,
     "_debug_has_internal_overlap": internal_overlap,
     **ENGINE,
+    **FILES,
     **KERNELS,
+    **TRAINING,
     "_vmap_internals._vmap": vmap_with_none,
     "_vmap_internals.vmap": vmap,
     **dict.fromkeys(UNCHANGED.split(), same_function),
@@ -559,6 +579,7 @@ NAMES: dict[str, Any] = {
     "_utils._element_size": lambda dtype: dtype.itemsize,
     "autograd.function._SingleLevelFunction": Function,
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
+    "distributions.multivariate_normal._precision_to_scale_tril": precision_to_scale_tril,
     "distributions.utils._standard_normal": standard_normal,
     "distributions.utils._sum_rightmost": sum_rightmost,
     "multiprocessing.reductions.StorageWeakRef": StorageWeakRef,
@@ -595,14 +616,6 @@ NAMES: dict[str, Any] = {
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
     "utils._mode_utils.no_dispatch": undispatched,
     "utils._contextlib._DecoratorContextManager": DecoratorContext,
-    "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
-    "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: [
-        "cpu",
-        "cuda",
-        "xpu",
-        "mtia",
-        "tpu",
-    ],
     "utils.data._utils.collate.np_str_obj_array_pattern": re.compile(r"[SaUO]"),
     "utils.data.dataloader._BaseDataLoaderIter": Batches,
     "utils.data.dataloader._DatasetKind": DatasetKind,

@@ -11,7 +11,7 @@ from ..autograd.grad_mode import _force_original_view_tracking, is_multithreadin
 from ..autograd.gradcheck import UndefinedGrad
 from ..engine import AccumulateGrad, Error, Node, modes
 from ..engine.executor import execution_order, running_node
-from ..engine.task import current_task_id, local, will_execute
+from ..engine.task import current_task_id, is_complete, local, will_execute
 from ..operators.inplace import CopySlices
 from ..operators.recording import recorded
 from ..operators.saved import SavedTensor
@@ -123,6 +123,7 @@ def set_forward_grad_enabled(mode: bool) -> None:
 
 ENGINE: dict[str, Any] = {
     "autograd._calculate_shape": calculated_shape,
+    "autograd._is_checkpoint_valid": is_complete,
     "autograd._force_original_view_tracking": _force_original_view_tracking,
     "_C._set_fwd_grad_enabled": set_forward_grad_enabled,
     "_C._autograd.SavedTensor": SavedTensor,

@@ -8,6 +8,7 @@ from .. import checks, dtypes
 from ..engine import no_grad
 from ..nested.construct import as_nested_tensor
 from ..nn.functional import conv2d, conv3d, relu
+from ..operators.below.aten import Overload, packet
 from ..ops.pointwise.activations import softmax
 from ..ops.pointwise.arithmetic import add
 from ..ops.reduce.reductions import var, var_mean
@@ -119,11 +120,51 @@ def whole_convolution(dims: int, wrong: Any) -> Any:
     return run
 
 
+# What `out_dtype` computes; PyTorch's list.
+WITH_DTYPE = (
+    "linear.default",
+    "mm.default",
+    "conv2d.default",
+    "convolution.default",
+    "mul.Tensor",
+    "mul.Scalar",
+    "div.Tensor",
+    "div.Scalar",
+)
+
+
+def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:
+    """An operator's result in a dtype, which takes part in the promotion of the arguments too."""
+    if not isinstance(op, Overload):
+        raise ValueError("out_dtype's first argument must be an OpOverload")
+    if op._schema.is_mutable:
+        raise ValueError("out_dtype's first argument needs to be a functional operator")
+    if len(op._schema.returns) != 1:
+        returns = ", ".join(["Tensor"] * len(op._schema.returns))
+        raise ValueError(
+            f"out_dtype's can only apply to ops that return a single tensorInstead got [{returns}]"
+        )
+    allowed = [packet(name).overload(form) for name, form in (each.split(".") for each in WITH_DTYPE)]
+    if str(op) not in [str(each) for each in allowed]:
+        raise ValueError(f"out_dtype only allows the following operators: {allowed}.")
+    operands = [(output_dtype, dtypes.DIM)]
+    for value in args:
+        if isinstance(value, Tensor):
+            operands.append((value.dtype, dtypes.DIM if value.dim() else dtypes.ZERO_DIM))
+        elif isinstance(value, int | float | complex):
+            operands.append((dtypes.scalar_dtype(value), dtypes.WRAPPED))
+    common = dtypes.result_type_of(operands)
+    cast = [value.to(common) if isinstance(value, Tensor) else value for value in args]
+    return op(*cast).to(output_dtype)
+
+
 KERNELS: dict[str, Any] = {
     "_C._nn.slow_conv3d": whole_convolution(
         3, lambda name, count: f"It is expected {name} equals to 3, but got size {count}"
     ),
     "_C._nn.thnn_conv2d": whole_convolution(2, lambda name, count: f"2D {name} expected"),
+    "_higher_order_ops.out_dtype": out_dtype,
+    "_higher_order_ops.out_dtype.out_dtype": out_dtype,
     "_add_relu": add_relu,
     "_add_relu_": add_relu_,
     "_masked_softmax": masked_softmax,

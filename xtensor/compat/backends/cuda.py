@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import devices
 from ...nn.attention import sdp_kernel as sdp_kernel
 from .switches import Precision
 
 __all__ = [
+    "SDPAParams",
+    "can_use_cudnn_attention",
+    "can_use_efficient_attention",
+    "can_use_flash_attention",
     "cudnn_sdp_enabled",
     "enable_cudnn_sdp",
     "enable_flash_sdp",
@@ -34,6 +40,40 @@ def is_built() -> bool:
 
 def is_flash_attention_available() -> bool:
     """False: the kernel is not here."""
+    return False
+
+
+class SDPAParams:
+    """What an attention is asked for, as the questions below take it."""
+
+    __slots__ = ("attn_mask", "dropout", "enable_gqa", "is_causal", "key", "query", "value")
+
+    def __init__(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        attn_mask: Any,
+        dropout: float,
+        is_causal: bool,
+        enable_gqa: bool,
+    ) -> None:
+        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
+        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: attention is one formula here, and no such kernel is chosen."""
+    return False
+
+
+def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False; see `can_use_flash_attention`."""
+    return False
+
+
+def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False; see `can_use_flash_attention`."""
     return False
 
 

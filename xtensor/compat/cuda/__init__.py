@@ -457,10 +457,14 @@ _TYPES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Typed constructors, `torch.cuda.FloatTensor` and the like, and `nvtx`."""
+    """Typed constructors, `torch.cuda.FloatTensor` and the like, `nvtx`, and what follows the devices that there are."""
     if name in _TYPES:
         found = globals()[name] = typed(_TYPES[name], "cuda", __name__)
         return found
+    if name == "default_generators":
+        return tuple(_generators())
+    if name == "_initialized":
+        return is_initialized()
     if name == "nvtx":
         return import_module(f"{__name__}.nvtx")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
