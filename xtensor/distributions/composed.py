@@ -14,7 +14,7 @@ from ..ops.create.random import rand, randn
 from ..ops.create.ranges import arange, eye
 from ..ops.shape.joining import cat
 from ..special import i0e, i1e
-from ..tensor import Tensor
+from ..tensor import Size, Tensor
 from . import constraints
 from .continuous import triangle_of
 from .discrete import TINY, ByOdds, Categorical
@@ -36,6 +36,8 @@ class MixtureSameFamily(Distribution):
     """One of the last batch dimension's components, chosen by a categorical distribution."""
 
     arg_constraints = {}
+    _grow = ("_mixture_distribution", "_component_distribution")
+    _stay = ("_num_component",)
 
     def __init__(
         self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
@@ -67,10 +69,6 @@ class MixtureSameFamily(Distribution):
         )
         self._num_component = count
         super().__init__(kept, component_distribution.event_shape, validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self._component_distribution.expand((*batch_shape, self._num_component))
-        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), wider, validate_args=False)
 
     @constraints.dependent_property
     def support(self) -> Any:  # type: ignore[override]
@@ -131,6 +129,14 @@ class VonMises(Distribution):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, (), validate_args)
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        try:
+            return super().expand(batch_shape, _instance)
+        except NotImplementedError:
+            # As PyTorch's: here alone, a subclass with an __init__ of its own is made by calling it.
+            checked, grown = self.__dict__.get("_validate_args"), self._wider(VonMises, Size(batch_shape))
+            return type(self)(grown["loc"], grown["concentration"], validate_args=checked)
+
     def log_prob(self, value: Tensor) -> Tensor:
         self._check(value)
         found = self.concentration * (value - self.loc).cos() - math.log(2 * math.pi)
@@ -174,6 +180,7 @@ class ContinuousBernoulli(ByOdds):
 
     has_rsample = True
     support = constraints.unit_interval
+    _stay = ("_lims",)
 
     def __init__(
         self,
@@ -324,6 +331,7 @@ class LowRankMultivariateNormal(Distribution):
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
     support = constraints.real_vector
+    _grow = ("_capacitance_tril",)
 
     def __init__(
         self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None
@@ -349,15 +357,6 @@ class LowRankMultivariateNormal(Distribution):
         inner = scaled @ self.cov_factor + eye(rank, dtype=loc.dtype, device=loc.device)
         self._capacitance_tril = cholesky(inner)
         super().__init__(batch, (size,), validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        shape = tuple(batch_shape)
-        loc, diagonal = (
-            self.loc.expand(*shape, *self._event_shape),
-            self.cov_diag.expand(*shape, *self._event_shape),
-        )
-        factor = self.cov_factor.expand(*shape, *self.cov_factor.shape[-2:])
-        return LowRankMultivariateNormal(loc, factor, diagonal, validate_args=False)
 
     mean = mode = read("loc")
 
@@ -412,6 +411,7 @@ class Wishart(Distribution):
     has_rsample = True
     arg_constraints = {"df": constraints.greater_than(0), "scale_tril": constraints.lower_cholesky}
     support = constraints.positive_definite
+    _grow = ("_dist_chi2",)
 
     def __init__(
         self,
@@ -433,11 +433,6 @@ class Wishart(Distribution):
         steps = arange(size, dtype=matrix.dtype, device=matrix.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps, validate_args=False)
         super().__init__(batch, (size, size), validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        shape = tuple(batch_shape)
-        triangle = self.scale_tril.expand(*shape, *self._event_shape)
-        return Wishart(self.df.expand(shape), scale_tril=triangle, validate_args=False)
 
     @property
     def covariance_matrix(self) -> Tensor:
@@ -497,6 +492,8 @@ class LKJCholesky(Distribution):
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
+    _grow = ("_beta",)
+    _stay = ("dim",)
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
@@ -509,9 +506,6 @@ class LKJCholesky(Distribution):
         marginal = self.concentration + 0.5 * (dim - 2)
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset, validate_args=False)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return LKJCholesky(self.dim, self.concentration.expand(tuple(batch_shape)), validate_args=False)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         length = self._beta.sample(sample_shape).unsqueeze(-1)

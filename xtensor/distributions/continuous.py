@@ -11,6 +11,7 @@ from ..linalg import cholesky, solve_triangular
 from ..nn.functional import softplus
 from ..ops.create.creation import empty, zeros
 from ..ops.create.random import rand, randn
+from ..ops.create.ranges import eye
 from ..ops.linalg.linear_algebra import cholesky_inverse
 from ..tensor import Tensor
 from . import constraints
@@ -290,6 +291,12 @@ class Exponential(Distribution):
         return 1.0 - self.rate.log()
 
 
+def precision_to_scale_tril(P: Tensor) -> Tensor:
+    """The Cholesky factor of the inverse of P, which is not formed: flipped, P's own factor is its inverse."""
+    factor = cholesky(P.flip(-2, -1)).flip(-2, -1).mT
+    return solve_triangular(factor, eye(P.shape[-1], dtype=P.dtype, device=P.device), upper=False)
+
+
 def triangle_of(
     covariance: Tensor | None, precision: Tensor | None, scale: Tensor | None, what: str
 ) -> Tensor:
@@ -303,7 +310,7 @@ def triangle_of(
         raise ValueError(f"{what} must be at least two-dimensional, with optional leading batch dimensions")
     if scale is not None:
         return scale
-    return cholesky(given[0] if precision is None else given[0].inverse())
+    return cholesky(given[0]) if precision is None else precision_to_scale_tril(given[0])
 
 
 class MultivariateNormal(Distribution):
@@ -320,6 +327,8 @@ class MultivariateNormal(Distribution):
         "scale_tril": constraints.lower_cholesky,
     }
     support = constraints.real_vector
+    _given = "scale_tril"
+    _stay = ("_given", "_unbroadcasted_scale_tril")
 
     def __init__(
         self,
@@ -343,20 +352,8 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, (size,), validate_args)
         self._unbroadcasted_scale_tril = triangle
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        self._get_checked_instance(MultivariateNormal, _instance)
-        size, wanted = self._event_shape[0], tuple(batch_shape)
-        given = self.__dict__.get("_given", "scale_tril")
-        matrix = getattr(self, given).expand(*wanted, size, size)
-        made = MultivariateNormal.__new__(type(self) if _instance is None else MultivariateNormal)
-        made.loc = self.loc.expand(*wanted, size)
-        made.__dict__.update({given: matrix, "_given": given})
-        super(MultivariateNormal, made).__init__(wanted, (size,), validate_args=False)
-        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return self._expanded(made, _instance)
-
     def __repr__(self) -> str:
-        given = getattr(self, "_given", "scale_tril")
+        given = self._given
         return f"{type(self).__name__}(loc: {self.loc.shape}, {given}: {getattr(self, given).shape})"
 
     @lazy_property

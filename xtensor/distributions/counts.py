@@ -10,7 +10,7 @@ from ..ops.create.distributions import binomial, poisson
 from ..ops.create.ranges import arange
 from ..tensor import Tensor
 from . import constraints
-from .discrete import ByOdds, Categorical, OfCategorical, either, named_parameter
+from .discrete import ByOdds, Categorical, OfCategorical, either
 from .distribution import Distribution, broadcast_all, read
 from .gammas import Gamma
 
@@ -22,6 +22,7 @@ class _Trials(Distribution):
 
     total_count: Tensor
     _param: Tensor
+    _grow = ("_param",)
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -33,11 +34,6 @@ class _Trials(Distribution):
         super().__init__(self._param.shape, (), validate_args)
 
     __getattr__ = ByOdds.__getattr__  # pyright: ignore[reportAssignmentType]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        shape = tuple(batch_shape)
-        given = named_parameter(self, self._param.expand(shape))
-        return type(self)(self.total_count.expand(shape), **given, validate_args=False)
 
     param_shape = read("_param.shape")
 
@@ -143,6 +139,8 @@ class Multinomial(OfCategorical):
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _grow = ("_categorical", "_binomial")
+    _stay = ("total_count",)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -153,10 +151,6 @@ class Multinomial(OfCategorical):
         self._categorical = Categorical(probs=probs, logits=logits)
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self._categorical.expand(batch_shape)
-        return Multinomial(self.total_count, logits=wider.logits, validate_args=False)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:  # type: ignore[override]

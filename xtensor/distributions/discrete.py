@@ -35,16 +35,12 @@ def either(probs: Any, logits: Any) -> tuple[str, Any]:
     return ("logits", logits) if probs is None else ("probs", probs)
 
 
-def named_parameter(distribution: Any, value: Tensor) -> dict[str, Tensor]:
-    """A value as the argument that a distribution was made with."""
-    return {"probs" if "probs" in distribution.__dict__ else "logits": value}
-
-
 class ByOdds(Distribution):
     """A distribution given by probabilities or by their log-odds, one of which follows from the other."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     given: Tensor
+    _grow = ("given",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         name, value = either(probs, logits)
@@ -59,10 +55,6 @@ class ByOdds(Distribution):
         if name == "probs":
             return self.logits.sigmoid()
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        given = named_parameter(self, self.given.expand(tuple(batch_shape)))
-        return type(self)(**given, validate_args=False)
 
 
 class Bernoulli(ByOdds):
@@ -154,6 +146,8 @@ class Categorical(Distribution):
 
     has_enumerate_support = True
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _grow = ("_param",)
+    _stay = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         name, given = either(probs, logits)
@@ -211,15 +205,12 @@ class Categorical(Distribution):
         values = values.view(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        given = named_parameter(self, self._param.expand(*tuple(batch_shape), self._num_events))
-        return type(self)(**given, validate_args=False)
-
 
 class OfCategorical(Distribution):
     """What is made of a categorical variable: its parameters are that one's."""
 
     _categorical: Categorical
+    _grow = ("_categorical",)
 
     probs = read("_categorical.probs")
     logits = read("_categorical.logits")
@@ -261,9 +252,6 @@ class OneHotCategorical(OfCategorical):
 
     def entropy(self) -> Tensor:
         return self._categorical.entropy()
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return type(self)(self._categorical.expand(batch_shape).probs, validate_args=False)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         count = self._event_shape[0]

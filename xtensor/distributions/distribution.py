@@ -72,6 +72,9 @@ class Distribution:
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Any = None
     _validate_args: bool = True
+    # What `expand` takes along besides the parameters: what grows with the batch, and what stays as it is.
+    _grow: ClassVar[tuple[str, ...]] = ()
+    _stay: ClassVar[tuple[str, ...]] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -97,6 +100,8 @@ class Distribution:
                         f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
                         f"{value}"
                     )
+        # Programs combine distributions with classes of their own, which are made here.
+        super().__init__()
 
     @property
     def batch_shape(self) -> Size:
@@ -192,26 +197,26 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution over a larger batch; `_instance`, of a subclass, is filled where it is given."""
-        home = home_of(type(self))
-        self._get_checked_instance(home, _instance)
-        names = self.arg_constraints
-        parameters = {name: self.__dict__[name] for name in names if name in self.__dict__}
-        parameters = parameters or {name: getattr(self, name) for name in names}
-        length = len(self._batch_shape)
-        wanted = tuple(batch_shape)
-        grown = {
-            name: value.expand(wanted + tuple(value.shape[length:])) if isinstance(value, Tensor) else value
-            for name, value in parameters.items()
-        }
-        made = (type(self) if _instance is None else home)(**grown, validate_args=False)
-        return self._expanded(made, _instance)
-
-    def _expanded(self, made: Any, instance: Any) -> Any:
+        home, shape = home_of(type(self)), Size(batch_shape)
+        if home in (Distribution, ExponentialFamily):
+            raise NotImplementedError
+        made = self._get_checked_instance(home, _instance)
+        for name, value in self._wider(home, shape).items():
+            setattr(made, name, value)
+        Distribution.__init__(made, shape, self._event_shape, validate_args=False)
+        # Last, and by assignment: a subclass may hand it on to what it is made of.
         made._validate_args = self._validate_args
-        if instance is None:
-            return made
-        instance.__dict__.update(made.__dict__)
-        return instance
+        return made
+
+    def _wider(self, home: Any, shape: Size) -> dict[str, Any]:
+        """The attributes that `home` gives its objects, for a larger batch; a subclass sees to its own."""
+        length = len(self._batch_shape)
+        found = {name: getattr(self, name) for name in home._stay}
+        for name in (*(name for name in home.arg_constraints if name in self.__dict__), *home._grow):
+            value = getattr(self, name)
+            own = value.shape if hasattr(value, "shape") else value.batch_shape
+            found[name] = value.expand(shape + tuple(own[length:]))
+        return found
 
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
@@ -262,6 +267,9 @@ def sum_rightmost(value: Tensor, count: int) -> Tensor:
 class Independent(Distribution):
     """Another distribution whose last batch dimensions are parts of one event."""
 
+    _grow = ("base_dist",)
+    _stay = ("reinterpreted_batch_ndims",)
+
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
@@ -305,10 +313,6 @@ class Independent(Distribution):
 
     def entropy(self) -> Tensor:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        inner = tuple(self.base_dist.batch_shape)[len(self._batch_shape) :]
-        return Independent(self.base_dist.expand(tuple(batch_shape) + inner), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

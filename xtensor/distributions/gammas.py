@@ -143,6 +143,7 @@ class Chi2(Gamma):
     """
 
     arg_constraints = {"df": constraints.positive}
+    _grow = ("concentration", "rate")
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         (freedom,) = broadcast_all(df)
@@ -151,9 +152,6 @@ class Chi2(Gamma):
     @property
     def df(self) -> Tensor:
         return self.concentration * 2
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Chi2(self.df.expand(tuple(batch_shape)), validate_args=False)
 
     def __repr__(self) -> str:
         return "Chi2()"
@@ -174,10 +172,6 @@ class Dirichlet(Distribution):
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self.concentration.expand((*batch_shape, *self._event_shape))
-        return type(self)(wider, validate_args=False)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return shares(self.concentration.expand(tuple(self._extended_shape(sample_shape))))
@@ -274,6 +268,7 @@ class StudentT(LocationScale):
     """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    _grow = ("_chi2",)
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, loc, scale = broadcast_all(df, loc, scale)

@@ -38,10 +38,13 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._inv: Any = None
-        self._last: tuple[Any, Any] = (None, None)
+        # PyTorch's name: flows read it.
+        self._cached_x_y: tuple[Any, Any] = (None, None)
+        # Flows are modules as well, which are made here.
+        super().__init__()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_inv": None, "_last": (None, None)}
+        return self.__dict__ | {"_inv": None, "_cached_x_y": (None, None)}
 
     @property
     def event_dim(self) -> int:
@@ -82,19 +85,19 @@ class Transform:
     def __call__(self, x: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._call(x)
-        if x is self._last[0]:
-            return self._last[1]
+        if x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         y = self._call(x)
-        self._last = (x, y)
+        self._cached_x_y = (x, y)
         return y
 
     def _inv_call(self, y: Tensor) -> Tensor:
         if self._cache_size == 0:
             return self._inverse(y)
-        if y is self._last[1]:
-            return self._last[0]
+        if y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         x = self._inverse(y)
-        self._last = (x, y)
+        self._cached_x_y = (x, y)
         return x
 
     def _call(self, x: Tensor) -> Tensor:

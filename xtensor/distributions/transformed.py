@@ -10,11 +10,11 @@ from typing import Any
 from .. import dtypes
 from ..ops.create.creation import full_like, ones_like
 from ..ops.create.random import rand
-from ..tensor import Tensor
+from ..tensor import Size, Tensor
 from . import constraints
 from .continuous import Exponential, Normal, Uniform
-from .discrete import ByOdds, Categorical, OfCategorical, named_parameter
-from .distribution import Distribution, Independent, broadcast_all, home_of, read, sum_rightmost
+from .discrete import ByOdds, Categorical, OfCategorical
+from .distribution import Distribution, Independent, broadcast_all, read, sum_rightmost
 from .transforms import (
     AffineTransform,
     ComposeTransform,
@@ -71,16 +71,10 @@ class TransformedDistribution(Distribution):
         dim = max(whole.codomain.event_dim, base_dim + change)
         super().__init__(made[: len(made) - dim], made[len(made) - dim :], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        if home_of(type(self)) is not TransformedDistribution:
-            return super().expand(batch_shape, _instance)
-        made = self._get_checked_instance(TransformedDistribution, _instance)
-        shape = ComposeTransform(self.transforms).inverse_shape(tuple(batch_shape) + tuple(self.event_shape))
-        made.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        made.transforms = self.transforms
-        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+    def _wider(self, home: Any, shape: Size) -> dict[str, Any]:
+        inner = ComposeTransform(self.transforms).inverse_shape(shape + self.event_shape)
+        base = self.base_dist.expand(inner[: len(inner) - len(self.base_dist.event_shape)])
+        return {"base_dist": base, "transforms": self.transforms}
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:  # type: ignore[override]
@@ -131,7 +125,14 @@ class TransformedDistribution(Distribution):
         return self._mapped(self.base_dist.icdf(self._turned(value)))
 
 
-class Kumaraswamy(TransformedDistribution):
+class _ByParameters(TransformedDistribution):
+    """One whose maps hold the parameters, so that a larger batch needs other maps."""
+
+    def _wider(self, home: Any, shape: Size) -> dict[str, Any]:
+        return vars(home(**Distribution._wider(self, home, shape), validate_args=False))
+
+
+class Kumaraswamy(_ByParameters):
     """Numbers between 0 and 1, much as of a beta distribution.
 
     Source: Kumaraswamy 1980, Journal of Hydrology 46.
@@ -178,7 +179,7 @@ class Kumaraswamy(TransformedDistribution):
         return t0 + t1 * harmonic - self.concentration1.log() - self.concentration0.log()
 
 
-class Pareto(TransformedDistribution):
+class Pareto(_ByParameters):
     """Numbers from `scale` on with a power's tail.
 
     Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 20.
@@ -211,7 +212,7 @@ class Pareto(TransformedDistribution):
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
 
 
-class Weibull(TransformedDistribution):
+class Weibull(_ByParameters):
     """The time to failure where failures grow with a power of time.
 
     Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 21.
@@ -266,10 +267,6 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand((1,))
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self.base_dist.base_dist.expand((*batch_shape, self.loc.shape[-1]))  # type: ignore[attr-defined]
-        return LogisticNormal(wider.loc, wider.scale, validate_args=False)
-
     loc = read("base_dist.base_dist.loc")
     scale = read("base_dist.base_dist.scale")
 
@@ -279,16 +276,13 @@ class LogitRelaxedBernoulli(ByOdds):
 
     has_rsample = True
     support = constraints.real
+    _stay = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
         super().__init__(probs, logits, validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        given = named_parameter(self, self.given.expand(tuple(batch_shape)))
-        return LogitRelaxedBernoulli(self.temperature, **given, validate_args=False)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -331,11 +325,6 @@ class RelaxedBernoulli(_Relaxed):
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        base: Any = self.base_dist
-        given = named_parameter(base, base.given.expand(tuple(batch_shape)))
-        return RelaxedBernoulli(base.temperature, **given, validate_args=False)
-
 
 class ExpRelaxedCategorical(OfCategorical):
     """The logarithm of `RelaxedOneHotCategorical`."""
@@ -343,16 +332,13 @@ class ExpRelaxedCategorical(OfCategorical):
     has_rsample = True
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
+    _stay = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self._categorical, self.temperature = Categorical(probs, logits), temperature
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self._categorical.expand(batch_shape)
-        return ExpRelaxedCategorical(self.temperature, logits=wider.logits, validate_args=False)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
@@ -387,7 +373,3 @@ class RelaxedOneHotCategorical(_Relaxed):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self.base_dist.expand(batch_shape)
-        return RelaxedOneHotCategorical(wider.temperature, logits=wider.logits, validate_args=False)
