@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 from . import capture
 from .compiling.explain import Explanation, explain
 from .compiling.function import Compiled, forget_all, stance
+from .compiling.modules import OptimizedModule
 from .nn.modules.module import Module
 
 __all__ = [
@@ -64,8 +65,9 @@ def compile(
     modes, modules and the numbers that the function read are as they were. What cannot be captured (a value read by `.item()`, a list
     appended to) runs eagerly, with one warning that names the line; with `fullgraph` it raises RuntimeError.
 
-    Differs from PyTorch: a module keeps its class and its names, and it is its own calls that are compiled. Any `backend` (or a function as one), `mode` and
-    `options` give the same program of XLA's.
+    Of a module it gives an `OptimizedModule` around it; `model.compile()` compiles the module's own calls instead.
+
+    Differs from PyTorch: any `backend` but "eager" (or a function as one), `mode` and `options` give the same program of XLA's.
 
     Raises: RuntimeError for what cannot be called.
 
@@ -91,10 +93,11 @@ def compile(
         )
     if not callable(model):
         raise RuntimeError(f"torch.compile expects a function or a module, but got {type(model).__name__}")
-    if disable or backend == "eager":
+    if disable:
         return model
     if isinstance(model, Module):
-        model.compile(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
+        return OptimizedModule(model, fullgraph, dynamic, backend == "eager")
+    if backend == "eager":
         return model
     if isinstance(model, (type, types.BuiltinFunctionType)) or getattr(model, "_xt_disabled", False):
         return model

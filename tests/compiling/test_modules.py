@@ -28,7 +28,7 @@ def entries(module: Any) -> list[Any]:
 def trained(compiled: bool) -> Any:
     model = net()
     if compiled:
-        assert xtensor.compile(model) is model
+        model.compile()
     opt = xtensor.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     data = np.random.default_rng(0).normal(size=(6, 5, 4)).astype("f")
     xtensor.manual_seed(1)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..nn.modules.module import Module
 from .function import Compiled, Entry
+from .modules import OptimizedModule
 
 __all__ = ["Explanation", "explain"]
 
@@ -113,7 +114,9 @@ def explain(function: Any) -> Callable[..., Explanation]:
     1
     """
     inner = getattr(function, "_xt_compiled", None)
-    if inner is None and isinstance(function, Module):
+    if isinstance(function, OptimizedModule):
+        inner = getattr(function.compiled(), "_xt_compiled", None)
+    elif inner is None and isinstance(function, Module):
         inner = getattr(function._compiled_call_impl, "_xt_compiled", None)
     compiled: Compiled = Compiled(function) if inner is None else inner
 

@@ -76,6 +76,7 @@ class Recorder:
         self.follower = follower
         self.operands = Operands(trace, operands)
         self.thread = trace.thread
+        self.looking = False
         self.made: dict[int, Any] = {}
         self.making: list[type] = []
         self.found_modules: dict[int, Module] = {}
@@ -183,8 +184,16 @@ class Recorder:
 
     def call(self, function: Any) -> Any:
         """What is to be called in the place of `function`."""
-        if not self.active():
+        if not self.active() or self.looking:
             return function
+        # To ask what something is may run a class's own `__getattribute__`, which is not the user's call.
+        self.looking = True
+        try:
+            return self._called(function)
+        finally:
+            self.looking = False
+
+    def _called(self, function: Any) -> Any:
         if self.trace.numbered and function in (isinstance, type):
             return self._knowing(function)
         kind = type(function)
