@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pickle
 import warnings
@@ -153,6 +154,38 @@ def test_names_under_the_alias(alias):
     assert support([q, None], q.device) and not support([object()], q.device)
 
 
+def test_what_quantisation_imports(alias):
+    from torch._dynamo.utils import disable_cache_limit
+    from torch._inductor.decomposition import register_decomposition
+    from torch._library.infer_schema import infer_schema
+    from torch._prims_common import make_contiguous_strides_for, suggest_memory_format
+    from torch.utils import _pytree
+
+    def doubled(x: alias.Tensor) -> alias.Tensor:
+        return x * 2
+
+    with disable_cache_limit():
+        assert register_decomposition([alias.ops.aten.add.Tensor])(doubled) is doubled
+    assert infer_schema(doubled, mutates_args={}) == "(Tensor x) -> Tensor"
+    assert make_contiguous_strides_for((2, 0, 3)) == (3, 3, 1)
+    images = alias.ones(2, 3, 4, 4)
+    assert suggest_memory_format(images) is alias.contiguous_format
+    assert suggest_memory_format(images.to(memory_format=alias.channels_last)) is alias.channels_last
+    older = alias.ops.c10d_functional
+    assert str(older.all_gather_into_tensor.default) == "c10d_functional.all_gather_into_tensor.default"
+
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        norm: str
+
+    _pytree.register_constant(Config)
+    leaves, spec = _pytree.tree_flatten([Config("l2"), 1])
+    assert leaves == [1] and _pytree.tree_unflatten([2], spec) == [Config("l2"), 2]
+    assert spec == _pytree.tree_structure([Config("l2"), 1]) != _pytree.tree_structure([Config("l1"), 1])
+    with pytest.raises(TypeError, match="non-default `__eq__`"):
+        _pytree.register_constant(type("Plain", (), {}))
+
+
 def test_the_base_of_tensors_has_their_methods(alias):
     base = alias._C.TensorBase
     assert issubclass(alias.Tensor, base) and isinstance(alias.ones(1), base) and not issubclass(int, base)
@@ -182,7 +215,7 @@ def test_plain_pickles_of_pytorch_s(torch):
     noted.note = "kept"
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
     shaped = torch.arange(6.0, dtype=torch.bfloat16).reshape(2, 3).t()[1:]
-    kinds = [torch.float32, torch.Size([2]), torch.strided, torch.device("cpu"), torch.contiguous_format]
+    kinds = [torch.float32, torch.Size([2]), torch.strided, torch.device("cpu")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         written = pickle.dumps(
@@ -212,7 +245,6 @@ def test_plain_pickles_of_pytorch_s(torch):
             alias.Size([2]),
             alias.strided,
             alias.device("cpu"),
-            alias.contiguous_format,
         ]
         assert found["model"](alias.eye(2)).flatten().tolist() == pytest.approx(values, abs=1e-4)
         fresh = alias.nn.Sequential(alias.nn.Linear(2, 3), alias.nn.BatchNorm1d(3))

@@ -37,6 +37,7 @@ from ..engine import modes
 from ..engine.modes import DecoratorContext
 from ..engine.profile_report import format_time
 from ..func import vmap
+from ..library import Library, infer_schema
 from ..nn import grad as nn_grad
 from ..nn import init
 from ..nn.functional import gelu, linear, pad, relu
@@ -57,11 +58,12 @@ from ..ops.linalg.decompositions import LinAlgError
 from ..ops.linalg.matmul import mm
 from ..ops.reduce.statistics import unique
 from ..ops.shape.joining import cat
-from ..ops.tensor.conversion import parse_to
+from ..ops.tensor.conversion import parse_to, suggested
 from ..ops.tensor.typed_storages import LEGACY, LegacyStorage, TypedStorage
 from ..storage import UntypedStorage
 from ..tensor import Size, Tensor, array_of, sizes_of, strides_of
 from ..transforms.batches import older_vmap
+from ..trees import register_pytree_node
 from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
 from ..xla.levels import batches_of
@@ -197,6 +199,23 @@ class Switches(types.ModuleType):
 
     def __bool__(self) -> bool:
         return False
+
+
+def register_constant(cls: type) -> None:
+    """Let objects of a class be containers of nothing, which their own `==` tells apart."""
+    for name in ("__eq__", "__hash__"):
+        if getattr(cls, name) in (object.__eq__, None):
+            raise TypeError(
+                f"register_constant(cls) expects `cls` to have a non-default `{name}` implementation."
+            )
+    register_pytree_node(cls, lambda x: ([], x), lambda _, x: x)
+
+
+def module_of(name: str, **values: Any) -> types.ModuleType:
+    """A module of PyTorch's that nothing else of is here."""
+    made = types.ModuleType(f"torch.{name}")
+    vars(made).update(values)
+    return made
 
 
 def same_function(fn: Any = None, **options: Any) -> Any:
@@ -372,7 +391,7 @@ NO = """
 # Blocks in which PyTorch's compilers behave otherwise.
 BLOCKS = """
     _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _dynamo.decorators.set_stance
-    _dynamo.decorators.error_on_graph_break _dynamo.decorators.patch_dynamo_config autograd.profiler.emit_itt
+    _dynamo.utils.disable_cache_limit _dynamo.decorators.error_on_graph_break _dynamo.decorators.patch_dynamo_config autograd.profiler.emit_itt
     _C._DisableFuncTorch _C._EnablePythonDispatcher autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
 """
 
@@ -498,6 +517,11 @@ def addmm_activation(
     return made if out is None else out.copy_(made)
 
 
+# Older collectives, which tables of packages name; they have no kernels.
+_collectives = Library("c10d_functional", "DEF")
+_collectives.define("all_gather_into_tensor(Tensor shard, str tag, int[] ranks, int group_size) -> Tensor")
+_collectives.define("wait_tensor(Tensor self) -> Tensor")
+
 NAMES: dict[str, Any] = {
     "_C.StorageBase": StorageBase,
     "_C.TensorBase": TensorBase,
@@ -554,6 +578,13 @@ NAMES: dict[str, Any] = {
     "_C._functorch.is_batchedtensor": lambda tensor: bool(batches_of(array_of(tensor))),
     "_functorch.config": Switches("torch._functorch.config"),
     "_inductor.config": Switches("torch._inductor.config"),
+    "_inductor.decomposition": module_of("_inductor.decomposition", register_decomposition=same_function),
+    "_library.infer_schema.infer_schema": infer_schema,
+    "_prims_common": module_of(
+        "_prims_common",
+        make_contiguous_strides_for=lambda shape: geometry.contiguous_strides(tuple(shape)),
+        suggest_memory_format=suggested,
+    ),
     "_jit_internal.BroadcastingList1": BroadcastingList2,
     "_jit_internal.BroadcastingList2": BroadcastingList2,
     "_jit_internal.BroadcastingList3": BroadcastingList2,
@@ -613,6 +644,7 @@ NAMES: dict[str, Any] = {
     "nn.utils.prune._validate_pruning_amount": check_amount,
     "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
+    "utils._pytree.register_constant": register_constant,
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
     "utils._mode_utils.no_dispatch": undispatched,
     "utils._contextlib._DecoratorContextManager": DecoratorContext,
