@@ -161,7 +161,7 @@ def test_what_quantisation_imports(alias):
     from torch._prims_common import make_contiguous_strides_for, suggest_memory_format
     from torch.utils import _pytree
 
-    def doubled(x: alias.Tensor) -> alias.Tensor:
+    def doubled(x: xtensor.Tensor) -> xtensor.Tensor:
         return x * 2
 
     with disable_cache_limit():
