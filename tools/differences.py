@@ -24,6 +24,7 @@ What is different at large:
 - A first call of an operator with new shapes [waits for a compiler](first_calls.md); `xtensor.compile` makes [one program](compile.md) of a whole step.
 - Devices are those of XLA: [their names](devices.md), and `cpu:1` if you ask for several.
 - Random numbers are others: the same seed does not give PyTorch's.
+- Denormal numbers are 0: XLA's programs take float32 below 1.2e-38 (float64 below 2.2e-308) for 0, and give 0 for it.
 - One process drives all devices that it has, as a [mesh](distributed.md); all backends of process groups are XLA.
 
 What is different in a name, collected from the docstrings:
