@@ -23,6 +23,8 @@ from xtensor import compile_cache
 from xtensor.xla import executables, sizes, store, x64
 from xtensor.xla.cache import BoundedCache
 from xtensor.xla.jax_internals import caching
+from xtensor.xla.memory import SMALL
+from xtensor.xla.sizes.families import SOON
 from xtensor.xla.x64 import call, jit
 
 PROGRAM = """
@@ -381,12 +383,32 @@ def test_a_checker_compares_what_is_found(folder, monkeypatch):
     assert len(checker.different) == 1
 
 
-def test_what_gives_no_buffers_up_serves_small_arrays(folder):
+def test_what_gives_no_buffers_up_serves_the_first_calls_of_what_does(folder):
     """A first start may have its calls wait, which then give nothing up."""
-    for count, misses in ((7, 1), (1 << 17, 2)):
+    for count, misses in ((7, 1), (1 << 17, 1), (1 << 24, 2)):
         before = compile_cache.stats()["misses"]
         x = jnp.ones(count)
         for donated in ((), 0):
             add = program(lambda a, b: a + b * 5, donate_argnums=donated)()
             assert call(add, x, jnp.ones(count))[0] == 6
         assert compile_cache.stats()["misses"] == before + misses
+
+
+def test_a_write_that_waited_before_is_not_compiled_once_more(folder: pathlib.Path) -> None:
+    def scaled(x: Any, by: Any) -> Any:
+        return x * by
+
+    by = jnp.float32(3)
+    arrays = [jnp.ones((SMALL // 4,), "float32") for _ in range(SOON + 9)]
+    program(scaled, donate_argnums=())()(arrays[0], by)
+    giving = program(scaled, donate_argnums=0)()
+    misses = count("misses")
+    for array in arrays[1 : SOON + 1]:
+        assert giving(array, by)[-1] == 3 and not array.is_deleted()
+    (met,) = giving._xt_undonated.met.values()
+    met[1].result()
+    assert count("misses") == misses + 1
+    for array in arrays[SOON + 1 :]:
+        assert giving(array, by)[-1] == 3
+    assert arrays[-1].is_deleted()
+    assert count("misses") == misses + 1

@@ -25,7 +25,9 @@ class OptimizedModule(Module):
 
     _orig_mod: Module
 
-    def __init__(self, module: Module, fullgraph: bool = False, dynamic: bool | None = None, eager: bool = False) -> None:
+    def __init__(
+        self, module: Module, fullgraph: bool = False, dynamic: bool | None = None, eager: bool = False
+    ) -> None:
         super().__init__()
         self._orig_mod = module
         self._how = fullgraph, dynamic, eager

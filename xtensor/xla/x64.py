@@ -16,13 +16,16 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
+from .cache import BoundedCache
 from .compiles import watched
 from .jax_internals import jitting, programs
 from .levels import KINDS
-from .memory import has_room
-from .pending import Pending, settled
+from .memory import LARGE, has_room
+from .pending import Pending, Work, settled, workers
 from .sizes import Families, Sized
-from .store import Program, signatures
+from .sizes.families import SOON
+from .sizes.spans import like
+from .store import SMALL, Program, signatures
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -105,6 +108,8 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
         None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit, prepare), (), None)
     )
 
+    undonated = Undonated(jitted._fun, options) if donated and plain else None
+
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
         if Pending in map(type, leaves):
@@ -120,6 +125,10 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
             found, came = call(sized.answer, made, args)
             if came:
                 built._clear_cache()
+            if found is not None:
+                return found, None, False
+        if undonated is not None and not traced:
+            found = call(undonated.answer, made, args)
             if found is not None:
                 return found, None, False
         if donated:
@@ -149,7 +158,58 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
     made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
     made.sized = sized
+    made._xt_undonated = undonated
     return made
+
+
+class Undonated:
+    """What answers the first calls of a program that gives buffers up: the same without that, where it is on disk and the program is not.
+
+    A write that waited has no buffer to give up, and in a second process, or a loop's second turn, it need not wait: it would be compiled
+    once more. A thread does, once it has come often.
+    """
+
+    __slots__ = ("function", "met", "options", "program")
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self.function = function
+        self.options = {**options, "donate_argnums": ()}
+        self.program: Any = None
+        # How many calls of a signature are still answered so, and what compiles its program then.
+        self.met: BoundedCache[Any, list[Any]] = BoundedCache(256)
+
+    def answer(self, program: Any, args: tuple[Any, ...]) -> Any:
+        """What a call gives, None where the program is to be run."""
+        leaves, tree = jax.tree.flatten(args)
+        if not all(isinstance(leaf, jax.Array) for leaf in leaves):
+            return None
+        key = tree, *[(leaf.aval, leaf.sharding, leaf.committed) for leaf in leaves]
+        met = self.met.get(key)
+        if met is None:
+            met = self.met[key] = [SOON if self.serves(program, args, leaves) else 0, None]
+        left, work = met
+        if not left:
+            return None
+        if left > 1:
+            met[0] = left - 1
+        elif work is None:
+            examples = jax.tree.map(like, args)
+            work = met[1] = Work(lambda: prepare(program, *examples))
+            workers.submit(work)
+        elif work.done:
+            met[0] = 0
+            return None
+        return self.program(*args)
+
+    def serves(self, program: Any, args: tuple[Any, ...], leaves: list[Any]) -> bool:
+        """Whether the other one is there alone, for arrays that are not large, nor so small that the store takes it for good."""
+        if not SMALL <= sum([leaf.nbytes for leaf in leaves]) < LARGE or workers.count < 2:
+            return False
+        if program._xt_program.is_ready_for(*args):
+            return False
+        if self.program is None:
+            self.program = jit(self.function, **self.options)
+        return self.program._xt_program.is_ready_for(*args)
 
 
 def facts(program: Any, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
