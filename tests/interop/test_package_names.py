@@ -120,6 +120,17 @@ def gradients_by_sample(T):
     ]
 
 
+@case
+def classes_behind_relaxed_distributions(T):
+    logit = named(T, "distributions.relaxed_bernoulli.LogitRelaxedBernoulli")
+    categorical = named(T, "distributions.relaxed_categorical.ExpRelaxedCategorical")
+    half, probs = T.tensor(0.5), T.tensor([0.3, 0.7])
+    return [
+        logit(half, probs=probs).log_prob(T.tensor([0.2, -1.0])),
+        categorical(half, probs=probs).log_prob(T.tensor([-0.5, -1.5])),
+    ]
+
+
 test_what_packages_take_is_pytorch_s = case.test()
 
 

@@ -33,6 +33,7 @@ from ..control_flow import associative_scan, cond, scan, while_loop
 from ..control_flow import map as map_over
 from ..distributions.continuous import precision_to_scale_tril
 from ..distributions.distribution import sum_rightmost
+from ..distributions.transformed import ExpRelaxedCategorical, LogitRelaxedBernoulli
 from ..engine import modes
 from ..engine.modes import DecoratorContext
 from ..engine.profile_report import format_time
@@ -611,6 +612,8 @@ NAMES: dict[str, Any] = {
     "autograd.function._SingleLevelFunction": Function,
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
     "distributions.multivariate_normal._precision_to_scale_tril": precision_to_scale_tril,
+    "distributions.relaxed_bernoulli.LogitRelaxedBernoulli": LogitRelaxedBernoulli,
+    "distributions.relaxed_categorical.ExpRelaxedCategorical": ExpRelaxedCategorical,
     "distributions.utils._standard_normal": standard_normal,
     "distributions.utils._sum_rightmost": sum_rightmost,
     "multiprocessing.reductions.StorageWeakRef": StorageWeakRef,
