@@ -19,7 +19,7 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..host_numbers import exactly
+from ..host_numbers import HostNumber, exactly
 from ..storage import UNREAD, LazyStorage, MetaArray, Storage
 from ..tensor import (
     ARRAY,
@@ -166,7 +166,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if op.integral and is_odd(op, key):
         raise Unusual
     operands = [values[i] for i in op.indices]
-    asked = state.mode == 0 and op.rules.differentiable and _asked(operands)
+    asked = state.mode == 0 and op.rules.differentiable and not op.boolean and _asked(operands)
     pointwise, folds, apart = op.kind == "pointwise", op.views == "fold", op.views == "apart"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
@@ -270,7 +270,7 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         return None
     key = _key(op, values)
     pointwise, views, graph = op.kind == "pointwise", op.views, None
-    if state.mode == 0 and op.rules.differentiable:
+    if state.mode == 0 and op.rules.differentiable and not op.boolean:
         for at, _ in op.alone:
             value = values[at]
             if type(value) is Tensor and (value._xt_edge is not None or asks_grad(value)):
@@ -291,7 +291,9 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
                 view, storage = value._xt_view, value._xt_storage
                 how = array = storage.raw
                 # Another class of storage looks after its array: it may be shared, or still to be read.
-                if type(storage) is not Storage or type(array) is not ARRAY:
+                if type(array) is HostNumber:
+                    how = array = storage.operand
+                elif type(storage) is not Storage or type(array) is not ARRAY:
                     return None
                 if view is None:
                     signature.append(array.aval.shape if pointwise else None)
