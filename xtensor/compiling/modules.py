@@ -52,7 +52,7 @@ class OptimizedModule(Module):
         return self._orig_mod.training
 
     @training.setter
-    def training(self, mode: bool) -> None:
+    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         if ORIGINAL in self.__dict__.get("_modules", ()):
             self._orig_mod.training = mode
 
