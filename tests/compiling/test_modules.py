@@ -250,3 +250,63 @@ def test_within_other_transforms_it_is_the_function() -> None:
         for _ in range(3):
             assert xtensor.func.grad(f)(x).tolist() == [0.0, 2.0, 4.0]
             assert xtensor.func.vmap(f)(x.reshape(3, 1)).tolist() == [0.0, 1.0, 4.0]
+
+
+def wrapped(lib: Any) -> list[Any]:
+    inner = lib.nn.Sequential(lib.nn.Linear(4, 3), lib.nn.Dropout(0.0))
+    outer = lib.compile(inner, backend="eager")
+    outer.note = 5
+    called: list[int] = []
+    outer.register_forward_hook(lambda *_: called.append(1))
+    outer.eval()
+    found = [
+        type(outer).__name__,
+        outer._orig_mod is inner,
+        isinstance(outer, lib.nn.Sequential),
+        list(outer.state_dict()),
+        list(dict(outer.named_modules())),
+        inner.note,
+        (inner.training, outer.training),
+        tuple(outer(lib.ones(2, 4)).shape),
+        called,
+        type(copy.deepcopy(outer)).__name__,
+        copy.deepcopy(outer)._orig_mod is inner,
+        lib.compile(inner, disable=True) is inner,
+    ]
+    outer.load_state_dict(outer.state_dict())
+    return found
+
+
+def test_a_compiled_module_is_as_in_pytorch() -> None:
+    assert wrapped(xtensor) == wrapped(pytest.importorskip("torch"))
+
+
+def test_a_compiled_module_runs_as_a_program_and_its_original_does_not() -> None:
+    inner = net()
+    outer = pickle.loads(pickle.dumps(xtensor.compile(inner)))
+    x = xtensor.ones(5, 4)
+    outer.eval()
+    results = [outer(x), outer(x), outer(x), outer._orig_mod(x)]
+    assert len(outer.compiled()._xt_compiled.entries) == 1 and outer._orig_mod._compiled_call_impl is None
+    assert all(r.allclose(results[-1], atol=1e-6) for r in results)
+
+
+class Renamed:
+    """Looks its own attributes up, as configurations do."""
+
+    names: dict[str, str] = {"width": "size"}
+    size = 3
+
+    def __getattribute__(self, key: str) -> Any:
+        if key != "names" and key in super().__getattribute__("names"):
+            key = super().__getattribute__("names")[key]
+        return super().__getattribute__(key)
+
+
+def test_what_looks_its_attributes_up_is_looked_at_once() -> None:
+    config = Renamed()
+    run = xtensor.compile(lambda x: x * config.width, fullgraph=True)
+    assert run(xtensor.ones(2)).tolist() == [3.0, 3.0]
+    # To ask what the object is calls its `__getattribute__`, which asked again, without end.
+    with pytest.raises(RuntimeError, match=r"it calls Renamed\.__getattribute__"):
+        run(xtensor.ones(2))

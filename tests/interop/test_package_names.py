@@ -206,6 +206,12 @@ def test_the_base_of_tensors_has_their_methods(alias):
         _ = base.nothing_of_the_kind
 
 
+def test_compiled_modules_are_known_as_such(alias):
+    made = alias.compile(alias.nn.Linear(2, 2))
+    assert isinstance(made, alias._dynamo.eval_frame.OptimizedModule)
+    assert alias._dynamo.OptimizedModule is alias._dynamo.eval_frame.OptimizedModule
+
+
 def test_errors_and_warnings_have_pytorch_s_names():
     kind = xtensor.linalg.LinAlgError
     with interop.installed() as alias:

@@ -29,6 +29,7 @@ from ..compat.overrides import (
     has_torch_function,
 )
 from ..compiler import is_compiling
+from ..compiling.modules import OptimizedModule
 from ..control_flow import associative_scan, cond, scan, while_loop
 from ..control_flow import map as map_over
 from ..distributions.continuous import precision_to_scale_tril
@@ -573,7 +574,9 @@ NAMES: dict[str, Any] = {
     "_C._ExcludeDispatchKeyGuard": ExcludeDispatchKeyGuard,
     "__config__.parallel_info": lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
     "__config__.show": lambda: f"xtensor on JAX {jax.__version__} (jaxlib {jaxlib.version.__version__})\n",
+    "_dynamo.OptimizedModule": OptimizedModule,
     "_dynamo.config": Switches("torch._dynamo.config"),
+    "_dynamo.eval_frame.OptimizedModule": OptimizedModule,
     "_dynamo.external_utils.is_compiling": is_compiling,
     "_dynamo.is_compiling": is_compiling,
     "_C._functorch.is_batchedtensor": lambda tensor: bool(batches_of(array_of(tensor))),

@@ -364,6 +364,15 @@ class Program:
             self._keeping = digest_of(identity_of(self.function, options)) if gives else None
         return self._keeping
 
+    def has_spare(self, *examples: Any) -> bool:
+        """Whether the executable for these forms that gives up no buffers is on disk, and this one is not."""
+        leaves, tree = jax.tree.flatten(examples)
+        form = form_of(leaves, tree, self.options)
+        if form is None or self.keeping is None or self.is_ready(form):
+            return False
+        name = self._name(form, self.keeping)
+        return name is not None and compile_cache.has(name)
+
     def _spare(self, form: Form) -> Entry | None:
         """The executable on disk for small arrays that gives up none of their buffers, where this one's is not.
 

@@ -205,11 +205,10 @@ class Undonated:
         """Whether the other one is there alone, for arrays that are not large, nor so small that the store takes it for good."""
         if not SMALL <= sum([leaf.nbytes for leaf in leaves]) < LARGE or workers.count < 2:
             return False
-        if program._xt_program.is_ready_for(*args):
-            return False
-        if self.program is None:
+        found = program._xt_program.has_spare(*args)
+        if found and self.program is None:
             self.program = jit(self.function, **self.options)
-        return self.program._xt_program.is_ready_for(*args)
+        return found
 
 
 def facts(program: Any, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
