@@ -390,7 +390,7 @@ class RecordedPullback:
             if not computed:
                 self.routes[edge] = (k, None if shape is None else tuple(shape))
                 continue
-            if len(computed) == 2:  # a part: behind where it begins stand its sizes, and the dimensions that it lacks
+            if len(computed) == 2:  # a part: its sizes, and the dimensions that it lacks
                 self.routes[edge] = (k, *map(tuple, (shape, *computed)))
                 continue
             dtype, needs, smooth = computed
