@@ -59,7 +59,14 @@ def test_dtypes_are_pytorch_s(torch, name):
         with t.autocast("cpu"):
             return str(CALLS[name](t, a, b).dtype).split(".")[1]
 
-    assert dtype_on(xtensor) == dtype_on(torch)
+    found = dtype_on(xtensor)
+    try:
+        wanted = dtype_on(torch)
+    except RuntimeError as error:
+        if "could not create a primitive" not in str(error):
+            raise
+        pytest.skip("PyTorch does not compute this on this processor")
+    assert found == wanted
 
 
 def test_off_and_disabled():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import gc
 import os
+import pickle
 import subprocess
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,6 +26,7 @@ from xtensor.xla import compiles, segments, sizes
 from xtensor.xla.cache import clear_all
 from xtensor.xla.sizes.families import OFTEN, SOON
 from xtensor.xla.sizes.padded import RULES, Refused, Sizes, evaluate, run
+from xtensor.xla.sizes.spans import Uncut, is_uncut
 from xtensor.xla.sizes.terms import ALIKE, Term, alike, span_of, symbols, terms_of, values_of
 
 SOME = (33, 2, 7)
@@ -436,6 +439,108 @@ def test_writes_do_not_show_in_what_was_computed() -> None:
 
 
 # -- switched off
+
+
+# -- results that nobody has cut to their size yet
+
+
+@pytest.fixture
+def cuts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes that results were cut to."""
+    found: list[tuple[int, ...]] = []
+    finish = Uncut.finish
+
+    def told(self: Uncut) -> None:
+        pending = self._pending()
+        if pending is not None and pending.call is not None:
+            found.append(tuple(pending.shape))
+        finish(self)
+
+    monkeypatch.setattr(Uncut, "finish", told)
+    return found
+
+
+def chain(x: xtensor.Tensor) -> xtensor.Tensor:
+    return F.gelu(x).softmax(-1).mul(3).add(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_chain_hands_on_what_is_longer(cuts: list[tuple[int, ...]], dtype: str) -> None:
+    values = {n: random(3, n, special=False).astype(dtype) for n in range(2, 40)}
+    with segments.paused():
+        found = {}
+        for n, value in values.items():
+            cuts.clear()
+            found[n] = chain(xtensor.tensor(value)).numpy()
+        assert cuts == [(3, 39)]
+        sizes.enable(False)
+        clear_all()
+        for n, value in values.items():
+            wanted = chain(xtensor.tensor(value)).numpy()
+            assert found[n].dtype == wanted.dtype
+            np.testing.assert_allclose(found[n], wanted, rtol=1e-6, atol=1e-6)
+
+
+def uncut(n: int = 37) -> tuple[xtensor.Tensor, np.ndarray]:
+    """A result that nobody has cut, and its values."""
+    for size in range(2, n + 1):
+        found = F.gelu(tensor(3, size, special=False))
+    values = F.gelu(tensor(3, n, special=False)).numpy().copy()
+    assert is_uncut(found._xt_storage.operand)
+    return found, values
+
+
+USES: dict[str, Callable[[xtensor.Tensor], Any]] = {
+    "numpy": lambda x: x.numpy(),
+    "view": lambda x: x[1:, 2:5],
+    "write": lambda x: x.mul_(2),
+    "write to a view": lambda x: x[:, 1].fill_(7),
+    "copy": lambda x: x.clone(),
+    "detach": lambda x: x.detach(),
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "item": lambda x: x[0, 0].item(),
+    "print": str,
+    "dlpack": lambda x: np.from_dlpack(x),
+    "out": lambda x: xtensor.add(x, 1, out=x),
+    "cat": lambda x: xtensor.cat([x, x]),
+    "metadata": lambda x: (x.shape, x.stride(), x.dtype, x.device, x.nbytes, x.is_contiguous()),
+    "leaf": lambda x: x.requires_grad_().sum().backward(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_is_uncut_is_used_as_any_result(use: str) -> None:
+    with segments.paused():
+        found, values = uncut()
+        plain = xtensor.tensor(values)
+        results = [USES[use](t) for t in (found, plain)]
+        wanted = [np.asarray(r.detach()) if isinstance(r, xtensor.Tensor) else r for r in results]
+        np.testing.assert_equal(*wanted)
+        np.testing.assert_equal(found.detach().numpy(), plain.detach().numpy())
+        if plain.grad is not None:
+            np.testing.assert_equal(found.grad.numpy(), plain.grad.numpy())
+
+
+def test_threads_cut_once() -> None:
+    with segments.paused():
+        found, values = uncut()
+    read: list[np.ndarray] = []
+    threads = [threading.Thread(target=lambda: read.append(found.numpy())) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read) == 6
+    assert all((r == values).all() for r in read)
+
+
+def test_what_is_cut_lets_go_of_what_is_longer() -> None:
+    with segments.paused():
+        found, _ = uncut()
+        pending = found._xt_storage.operand
+        longer = weakref.ref(pending._call.array)
+        found.numpy()
+        assert longer() is None
 
 
 def test_it_can_be_switched_off(made: collections.Counter[str]) -> None:

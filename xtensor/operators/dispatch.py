@@ -227,9 +227,10 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
     try:
         if target is not None:
             return call(commit, target, program, *arrays)
-        return call(program, *arrays)
+        found = call(program, *arrays)
     except Exception as error:
         raise clean(op, error) from None
+    return settled(found)
 
 
 def later(op: Operator, program: Any, arrays: list[Any]) -> Any:

@@ -212,6 +212,7 @@ class Operator:
             return prompt(program)
         if any(p.kind == "Arrays" for p in self.runtime):
             return waiter_of_tuples(program, tree)
+        program._xt_may_pend = True
         return waiter(program, len(self.runtime), tree, gain=gain)
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:

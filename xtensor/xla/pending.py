@@ -196,6 +196,9 @@ class Pending:
         if value is None:
             self._call.finish()
             value = self._value
+            if value is None:  # its call gave it to another, which has it
+                self._call.finish()
+                value = self._value
         return value
 
     def read(self) -> tuple[Any, bool]:

@@ -390,11 +390,9 @@ class Program:
         if compile_cache.directory() is None or digest is None:
             return None
         place = form.device.platform, form.device.device_kind, form.device.id
-        # The processor too: a folder that the user names may serve several machines.
-        known = place, compile_cache.machine(), in_words(form.context), _configuration(), settings()
         # What is kept of a program that gives buffers up says how much it takes beside them.
         taken = ("beside",) if any(n.startswith("donate") for n in self.options) else ()
-        told = repr((str(form.tree), form.leaves, known, *taken))
+        told = repr((str(form.tree), form.leaves, _surroundings(place, form.context), *taken))
         found = hashlib.blake2b(told.encode(), key=digest, digest_size=20)
         found.update(compile_options())
         name = self.jitted.__name__
@@ -406,7 +404,7 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
     name = None
     if inside is not None and compile_cache.directory() is not None:
         with contextlib.suppress(Unknown):
-            told = repr((in_words(inside.context()[:-1]), _configuration(), settings()))
+            told = _surroundings(None, inside.context()[:-1])
             digest = hashlib.blake2b(told.encode(), key=digest_of(identity), digest_size=20)
             name = f"{compile_cache.CALL}{what}-{digest.hexdigest()}{FACTS}"
     content = None if name is None else compile_cache.read(name)
@@ -492,7 +490,8 @@ def form_of(leaves: list[Any], tree: Any, options: dict[str, Any]) -> Form | Non
             found.append(kind.__name__)
             continue
         elif isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "biufc":
-            found.append(("numpy", leaf.shape, leaf.dtype.name))
+            # JAX puts it where it puts what is tied to no device.
+            found.append((leaf.shape, leaf.dtype.name, False, False))
             continue
         else:
             return None
@@ -533,9 +532,28 @@ def in_words(context: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _configuration() -> tuple[Any, ...]:
-    """All settings of JAX."""
-    return tuple([(name, repr(value)) for name, value in jax.config.values.items() if name not in ASIDE])
+def _surroundings(place: Any, context: tuple[Any, ...]) -> str:
+    """A digest of all that a program depends on besides its function and the form of its arguments: JAX's context and settings, ours, and
+    where it runs; with the processor, since a folder that the user names may serve several machines.
+    """
+    values = jax.config.values
+    configured, digests = _latest_digests[0]
+    if values != configured:
+        # Both in one assignment: threads may be configured otherwise.
+        digests = BoundedCache(64)
+        _latest_digests[0] = values, digests
+    key = place and (place, compile_cache.machine()), context, settings()
+    found = digests.get(key)
+    if found is None:
+        told = key[0], in_words(context), key[2]
+        own = [(name, repr(value)) for name, value in values.items() if name not in ASIDE]
+        digest = hashlib.blake2b(repr((told, own)).encode(), digest_size=20)
+        found = digests[key] = digest.hexdigest()
+    return found
+
+
+_latest_digests: list[tuple[dict[str, Any], BoundedCache[Any, str]]] = [({}, BoundedCache(64))]
+"""How JAX was configured last, and the digests made then."""
 
 
 @bounded(1)

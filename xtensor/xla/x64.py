@@ -24,8 +24,9 @@ from .memory import LARGE, has_room
 from .pending import Pending, Work, settled, workers
 from .sizes import Families, Sized
 from .sizes.families import SOON
-from .sizes.spans import like
+from .sizes.spans import is_uncut, like
 from .store import SMALL, Program, signatures
+from .threads import others
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -112,7 +113,8 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
 
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
-        if Pending in map(type, leaves):
+        pends = Pending in map(type, leaves)
+        if pends and (sized is None or donated or not any(map(is_uncut, leaves))):
             # A copy where a buffer may be given up: others hold what pended.
             args = tuple(
                 [jax.tree.map(copied, settled(a)) if i in donated else settled(a) for i, a in enumerate(args)]
@@ -126,7 +128,13 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
             if came:
                 built._clear_cache()
             if found is not None:
-                return found, None, False
+                return (
+                    found if made._xt_may_pend and not others else jax.tree.map(settled, found),
+                    None,
+                    False,
+                )
+        if pends:
+            return made(*settled(args)), None, False
         if undonated is not None and not traced:
             found = call(undonated.answer, made, args)
             if found is not None:
@@ -158,6 +166,8 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
     made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
     made.sized = sized
+    # Whether whoever calls it takes results that pend (`Uncut`).
+    made._xt_may_pend = False
     made._xt_undonated = undonated
     return made
 

@@ -17,6 +17,7 @@ from ..executables import form_named, interned
 from ..jax_internals import programs as inside
 from ..memory import LARGE, within
 from ..pending import Pending, Work, processors, settled, workers
+from ..sizes.spans import Uncut, is_uncut
 from ..store import form_of, made_anew
 from ..threads import OWN, others
 from ..x64 import call, choose, chosen, facts, prepare
@@ -309,7 +310,8 @@ KEY = """
         if a{i}._call is segment and a{i}._value is None:
             k{i} = a{i}.at
         else:
-            a{i} = a{i}.value()
+            if type(a{i}._call) is not Uncut:
+                a{i} = a{i}.value()
             k{i} = id(a{i}.aval)
     elif a{i} is None:
         k{i} = None
@@ -362,7 +364,7 @@ class Waiter:
 
     def at_once(self, args: tuple[Any, ...]) -> Any:
         """A call that does not wait."""
-        return self.program(*grouped(self.lengths, [a if type(a) is Array else settled(a) for a in args]))
+        return self.program(*grouped(self.lengths, [a if type(a) is Array else come(a) for a in args]))
 
     def learn(self, segment: Segment, args: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
         """The node of a call that is not found by its arguments; or, in a tuple, what the call gives."""
@@ -375,7 +377,7 @@ class Waiter:
         parent = segment.calls[-1][0]
         forms = tuple([None if a is None else interned(a.aval) for a in args])
         held = tuple([None if a is None else (f, a.committed) for a, f in zip(args, forms)])
-        inner = [type(a) is Pending and a._value is None for a in args]
+        inner = [type(a) is Pending and a._value is None and a._call is segment for a in args]
         key = (
             self.number,
             *[n if i or n is None else id(f) for n, f, i in zip(names, forms, inner, strict=True)],
@@ -515,6 +517,11 @@ def is_jaxpr(value: Any) -> bool:
     return hasattr(value, "eqns")
 
 
+def come(value: Any) -> Any:
+    """An argument that is there, or `Uncut`."""
+    return value if is_uncut(value) else settled(value)
+
+
 def is_home(device: Any) -> bool:
     """Whether calls on a device may wait: it is the first one."""
     return device == jax.devices()[0]
@@ -607,6 +614,7 @@ def flat_waiter(
         "Array": Array,
         "Node": Node,
         "Pending": Pending,
+        "Uncut": Uncut,
         "__name__": __name__,
         "at_home": at_home,
         "homes": homes,

@@ -12,7 +12,8 @@ from typing import Any
 import jax
 
 from ..cache import bounded
-from ..pending import Pending, Work, workers
+from ..pending import Pending, Work, settled, workers
+from ..sizes.spans import is_uncut
 from ..x64 import is_ready, jit, prepare
 from .apart import apart
 from .structures import GAIN, IDLE, LONG, STRANGE, Node, counts, joins, state, watchers
@@ -294,8 +295,11 @@ def by_call(calls: list[Any]) -> bool:
         except Exception as error:
             failed = failed or error
             continue
-        # In one call of C, so that a signal finds all results, or none.
-        any(map(set_value, results, jax.tree.leaves(found)))
+        values = jax.tree.leaves(found)
+        if Pending in map(type, values):
+            hand_over(results, values)
+        else:  # in one call of C, so that a signal finds all results, or none
+            any(map(set_value, results, values))
         node.signature.ready = True
         node.unmade = False
         if node.signature.is_long():
@@ -309,9 +313,18 @@ def by_call(calls: list[Any]) -> bool:
     return False
 
 
+def hand_over(results: Sequence[Pending], values: Sequence[Any]) -> None:
+    """Give results their values, of which some are still to be cut."""
+    for made, value in zip(results, values, strict=True):
+        if is_uncut(value):
+            value._call.give_to(made)
+        else:
+            made._value = settled(value)
+
+
 def lacks(value: Any) -> bool:
     """Whether an argument is a result that is not there."""
-    return type(value) is Pending and value._value is None
+    return type(value) is Pending and value._value is None and not is_uncut(value)
 
 
 def held() -> int:

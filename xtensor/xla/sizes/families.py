@@ -3,7 +3,7 @@
 A signature not seen before costs a compile of 20 to 45 ms; a loop over lengths meets one per operator and length. So what a
 program has met is kept: where a signature differs from earlier ones only in sizes that go together, the function is traced
 once with symbolic sizes and compiled once for arrays of the next power of two, with the true sizes as an operand (`padded`). The call's
-arrays are lengthened, and its results cut, in the host's memory, which compiles nothing. It is done on CPUs, for small arrays,
+arrays are lengthened, and its results cut when they are read, in the host's memory, which compiles nothing. It is done on CPUs, for small arrays,
 and until a signature has come `OFTEN` times: then it is compiled as it is.
 
 Where such a program gives the bits that the signature's own would give (`rules.is_exact`), it need not be known that sizes vary: layers of
@@ -26,7 +26,7 @@ from jax.sharding import SingleDeviceSharding
 from ..cache import BoundedCache
 from ..jax_internals import evaluate_dimension
 from ..jax_internals import programs as inside
-from ..pending import Pending, Work, settled, workers
+from ..pending import Pending, Work, workers
 from .spans import Answers, Expected, Family, HostArray, Way, counts, like
 from .terms import ALIKE, Term, Vector, alike, values_of, varied
 
@@ -197,7 +197,7 @@ class Families:
                 entry.way = None
         if not enabled():
             return None, came
-        found = way.call([settled(leaf) for leaf in leaves])
+        found = way.call(leaves)
         if found is None:
             entry.way = None
             return None, came
@@ -230,9 +230,9 @@ class Families:
             return None
         exact = way.program.exact
         if way.program.proven:
-            return Expected(way.forms(), None, exact)
+            return Expected(way.avals, None, exact)
         examples, run = way.examples(leaves), way.program.run
-        return Expected(way.forms(), lambda told: self.prepare(run, *examples, told=told), exact)
+        return Expected(way.avals, lambda told: self.prepare(run, *examples, told=told), exact)
 
     def entry(self, program: Any, sizes: Vector, make: Any, leaves: list[Any], tree: Any) -> Met | None:
         """What is known of a signature; None where it is none of those that may be answered."""

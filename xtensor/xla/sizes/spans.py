@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import math
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,13 +16,26 @@ from jax import export
 
 from ..executables import UNSPELLED, form_named, spelled, unspelled
 from ..jax_internals import place_array
+from ..pending import Pending, settled
 from ..store import remembered
 from ..symbolic import is_open
 from .padded import Refused, Sizes, evaluate, open_axes, run
 from .rules import is_exact
 from .terms import Span, Term, Vector, span_of, symbols, values_of
 
-__all__ = ["NEVER", "Answers", "Expected", "Family", "HostArray", "Way", "counts", "like", "put"]
+__all__ = [
+    "NEVER",
+    "Answers",
+    "Expected",
+    "Family",
+    "HostArray",
+    "Uncut",
+    "Way",
+    "counts",
+    "is_uncut",
+    "like",
+    "put",
+]
 
 FLOORS = ((64, 1 << 21), (16, 1 << 24))
 """The work, in elements made and multiplied, that a program for several sizes may do; its least sizes, and up to what work."""
@@ -61,6 +76,55 @@ def put(array: Any, sharding: Any, committed: bool) -> Any:
         return place_array(array, sharding, committed)
     (device,) = sharding.device_set
     return jax.device_put(array, device if committed else None)
+
+
+class Uncut:
+    """What gives a result of a program for several sizes its value: its part of the program's own result, taken when somebody asks.
+
+    array: the program's own, which the next such program takes as it is.
+    """
+
+    __slots__ = ("_lock", "_pending", "array", "committed", "part", "sharding")
+
+    def __init__(self, array: Any, part: tuple[slice, ...], sharding: Any, committed: bool) -> None:
+        self.array, self.part = array, part
+        self.sharding, self.committed = sharding, committed
+        self._pending: Any = None
+        self._lock = threading.RLock()
+
+    def pending(self, aval: Any) -> Pending:
+        """The result, of a form."""
+        made = Pending(self, aval)
+        made.at = 0
+        self._pending = weakref.ref(made)
+        return made
+
+    def give_to(self, made: Pending) -> None:
+        """Be the value of another result, in the place of the own one."""
+        self._pending = weakref.ref(made)
+        made._call = self
+
+    def is_committed(self, at: int) -> bool:
+        """Whether the result is tied to its device."""
+        return self.committed
+
+    def finish(self) -> None:
+        """Take the part."""
+        with self._lock:
+            made = self._pending()
+            if made is None or made._value is not None:
+                return
+            own = np.array(np.asarray(self.array)[self.part], order="C")
+            with jax.enable_x64(True):  # else JAX would narrow the values
+                made._value = put(own, self.sharding, self.committed)
+            self.array = None
+
+    _run = finish
+
+
+def is_uncut(value: Any) -> bool:
+    """Whether a value is part of a longer array, which nobody has taken yet."""
+    return type(value) is Pending and value._value is None and type(value._call) is Uncut
 
 
 class Expected(NamedTuple):
@@ -222,7 +286,7 @@ class Spanning:
 class Way:
     """How calls of one signature are answered: the shapes that its arguments get, and the parts of the results that are theirs."""
 
-    __slots__ = ("committed", "direct", "longer", "numbers", "parts", "program", "sharding", "true")
+    __slots__ = ("avals", "committed", "direct", "longer", "numbers", "parts", "program", "sharding", "true")
 
     def __init__(self, program: Spanning, values: Sequence[int], sharding: Any, committed: bool) -> None:
         true = dict(zip(program.sizes, values, strict=True))
@@ -235,13 +299,10 @@ class Way:
         self.parts = [
             tuple([slice(evaluate(d, true)) for d in s]) if open_axes(s) else None for s in program.results
         ]
+        shapes = [tuple([int(evaluate(d, true)) for d in s]) for s in program.results]
+        self.avals = [form_named(s, n, False) for s, n in zip(shapes, program.dtypes, strict=True)]
         # Arguments in NumPy's memory go where JAX puts them.
         self.direct = sharding.device_set == {jax.devices()[0]}
-
-    def forms(self) -> list[Any]:
-        """The forms of the results."""
-        shapes = [tuple([int(evaluate(d, self.true)) for d in s]) for s in self.program.results]
-        return [form_named(s, n, False) for s, n in zip(shapes, self.program.dtypes, strict=True)]
 
     def examples(self, leaves: Sequence[Any]) -> list[Any]:
         """What the program is given in a call with such leaves, where its arrays go where JAX puts them."""
@@ -249,16 +310,13 @@ class Way:
         return [self.numbers, *[like(leaf) if s is None else np.zeros(s, leaf.dtype) for leaf, s in long]]
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The function's results; None where it turns out to have no program."""
+        """The function's results, of which some may be `Uncut`; None where it turns out to have no program."""
         given: list[Any] = [self.placed(self.numbers)]
         for leaf, shape in zip(leaves, self.longer, strict=True):
-            host = type(leaf) is HostArray
-            if shape is None:
-                given.append(leaf.put() if host else leaf)
-                continue
-            longer = np.zeros(shape, leaf.dtype)
-            longer[tuple([slice(n) for n in leaf.shape])] = leaf.read() if host else np.asarray(leaf)
-            given.append(self.placed(longer))
+            if shape is not None:
+                given.append(self.lengthened(leaf, shape))
+            else:
+                given.append(leaf.put() if type(leaf) is HostArray else settled(leaf))
         program = self.program
         try:
             found = program.run(*given)
@@ -271,19 +329,30 @@ class Way:
             program.proven = True
             counts["programs"] += 1
         counts["calls"] += 1
-        own = [
-            self.own(np.asarray(r) if part is None else np.array(np.asarray(r)[part], order="C"))
-            if part is not None or r.committed != self.committed
-            else r
-            for r, part in zip(found, self.parts, strict=True)
-        ]
+        own: list[Any] = []
+        for result, part, aval in zip(found, self.parts, self.avals, strict=True):
+            if part is not None:
+                own.append(Uncut(result, part, self.sharding, self.committed).pending(aval))
+            elif result.committed != self.committed:
+                own.append(put(np.asarray(result), self.sharding, self.committed))
+            else:
+                own.append(result)
         return jax.tree.unflatten(program.out, own)
+
+    def lengthened(self, leaf: Any, shape: tuple[int, ...]) -> Any:
+        """An argument as long as the program takes it: what lies behind its own values is of no consequence."""
+        if is_uncut(leaf):
+            array = leaf._call.array
+            if array is not None and array.shape == shape:
+                return array
+        longer = np.zeros(shape, leaf.dtype)
+        longer[tuple([slice(n) for n in leaf.shape])] = (
+            leaf.read() if type(leaf) is HostArray else np.asarray(leaf)
+        )
+        return self.placed(longer)
 
     def placed(self, array: Any) -> Any:
         return array if self.direct else put(array, self.sharding, self.committed)
-
-    def own(self, array: Any) -> Any:
-        return put(array, self.sharding, self.committed)
 
 
 def sees(jaxpr: Any) -> bool:
