@@ -342,7 +342,10 @@ def about() -> dict[str, Any]:
 def machine_name(machine: dict[str, Any]) -> str:
     """A file's name for a machine."""
     words = re.sub(r"\(r\)|\(tm\)|@.*|\bcpu\b|\bprocessor\b", " ", machine["processor"].lower())
-    return "-".join([*re.findall(r"[a-z0-9.]+", words), f"{machine['cores']}-cores"])
+    # Processors of one name differ in their vectors.
+    vectors = re.findall(r"\d+ bits", machine.get("vectors") or "")
+    parts = [*re.findall(r"[a-z0-9.]+", words), f"{machine['cores']}-cores", *vectors]
+    return "-".join(parts).replace(" ", "-")
 
 
 def version(package: str) -> str:

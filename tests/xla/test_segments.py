@@ -16,9 +16,10 @@ import pytest
 import xtensor
 from tests.fuzz.interrupts import stopped, watched
 from xtensor import nn
+from xtensor.optim.update import STEP
 from xtensor.xla import compiles, segments, sizes, store
-from xtensor.xla.pending import Pending, Work
-from xtensor.xla.segments import structures
+from xtensor.xla.pending import Pending, Work, workers
+from xtensor.xla.segments import calls, running, structures, trial
 from xtensor.xla.segments.running import pended
 
 N = 1031
@@ -109,7 +110,7 @@ def test_a_structure_that_came_before_compiles_nothing(together: None) -> None:
 def test_what_nobody_can_see_is_not_given(together: None) -> None:
     segments.finish()
     structures.state.tree = structures.Tree()
-    segments.calls.begin()
+    calls.begin()
     x = xtensor.ones(N)
     given: list[int] = []
 
@@ -178,6 +179,182 @@ def test_gradients_and_a_training_step(together: None) -> None:
         assert one.tobytes() == other.tobytes()
 
 
+def trained(make: Any, steps: int = 4) -> Any:
+    """A function that trains a small net by an optimizer, and gives all that it changed."""
+
+    def train() -> list[Any]:
+        xtensor.manual_seed(0)
+        model = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))
+        optimizer = make(model.parameters())
+        x, y = xtensor.randn(8, 16), xtensor.randint(0, 4, (8,))
+        for _ in range(steps):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        states = [
+            t for own in optimizer.state.values() for t in own.values() if isinstance(t, xtensor.Tensor)
+        ]
+        return values(*model.parameters(), *[p.grad for p in model.parameters()], *states)
+
+    return train
+
+
+OPTIMIZERS: dict[str, Any] = {
+    "sgd": lambda p: xtensor.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: xtensor.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "adam": lambda p: xtensor.optim.Adam(p, lr=0.01, amsgrad=True),
+    "adamw": lambda p: xtensor.optim.AdamW(p, lr=0.01),
+    "rmsprop": lambda p: xtensor.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True),
+    "radam": lambda p: xtensor.optim.RAdam(p, lr=0.01),
+    "groups": lambda p: xtensor.optim.Adam(
+        [{"params": [q], "lr": 0.01 * i} for i, q in enumerate(list(p)[::-1])], lr=0.01
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_training_step_is_one_program(together: None, name: str) -> None:
+    train = trained(OPTIMIZERS[name], steps=6)
+    apart, joined = both(train)
+    for one, other in zip(apart, joined, strict=True):
+        assert one.tobytes() == other.tobytes()
+    before = segments.stats()
+    train()
+    after = segments.stats()
+    assert after["ended by"][STEP] - before["ended by"][STEP] == 6
+    # The first backward pass is run node by node, which ends segments.
+    assert after["whole"] - before["whole"] <= 6 + 6
+
+
+def test_steps_that_are_not_read_wait_for_nothing(together: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained(OPTIMIZERS["adam"])()
+    ended: list[str] = []
+    finish = calls.Segment.finish
+    monkeypatch.setattr(
+        calls.Segment, "finish", lambda self, why="a value": ended.append(why) or finish(self, why)
+    )
+    model = nn.Linear(16, 4)
+    optimizer = OPTIMIZERS["adam"](model.parameters())
+    x = xtensor.ones(8, 16)
+    for _ in range(6):
+        del ended[:]
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+    assert ended == [STEP]
+
+
+def test_a_step_shows_in_what_shares_memory(together: None) -> None:
+    for _ in range(3):
+        param = nn.Parameter(xtensor.ones(N))
+        optimizer = xtensor.optim.SGD([param], lr=1.0)
+        plain, view, exported = param.detach(), param.detach()[3:5], param.detach().numpy()
+        version = param._version
+        (param * param).sum().backward()
+        optimizer.step()
+        assert param._version == version + 1
+        assert view.tolist() == [-1, -1] and exported[:2].tolist() == [-1, -1] and plain[0].item() == -1
+
+
+def test_a_step_counts_without_reading(together: None) -> None:
+    param = nn.Parameter(xtensor.ones(N))
+    optimizer = OPTIMIZERS["adam"]([param])
+    counts = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        param.sum().backward()
+        optimizer.step()
+        counts.append(optimizer.state[param]["step"])
+    assert counts[0].item() == 4.0 and optimizer.state_dict()["state"][0]["step"].item() == 4.0
+    loaded = OPTIMIZERS["adam"]([param])
+    loaded.load_state_dict(optimizer.state_dict())
+    param.sum().backward()
+    loaded.step()
+    assert loaded.state[param]["step"].item() == 5.0
+
+
+# -- whether waiting pays
+
+
+class Clock:
+    """Time that goes by as one says."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("waiting", "at_once", "pays"), [(1.0, 1.1, True), (1.1, 1.0, False), (1.01, 1.0, True)]
+)
+def test_a_trial_compares_windows_of_as_many_calls(
+    monkeypatch: pytest.MonkeyPatch, waiting: float, at_once: float, pays: bool
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "perf_counter", clock)
+    switched: list[bool] = []
+    ended: list[bool | None] = []
+    tried = trial.Trial(7, switched.append, ended.append)
+    count = 0
+    while not ended:
+        clock.now += 0.001 * (waiting if tried.waits else at_once)
+        tried.seen(3)
+        tried.seen(7)
+        count += 1
+        assert count < 1000
+    assert ended == [pays]
+    assert switched == [False, True] * (trial.TURNS // 2 - 1) + [False]
+
+
+def test_a_trial_of_a_loop_that_ended_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "perf_counter", clock)
+    ended: list[bool | None] = []
+    tried = trial.Trial(7, lambda waits: None, ended.append)
+    while not ended:
+        tried.seen(3)
+    assert ended == [None]
+    ended.clear()
+    tried = trial.Trial(7, lambda waits: None, ended.append)
+    clock.now += 60
+    for _ in range(trial.LEAST):
+        tried.seen(7)
+    assert ended == [None]
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_calls_wait_as_a_trial_says(pays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = structures.state
+    monkeypatch.setattr(trial.Trial, "pays", lambda self: pays)
+    monkeypatch.setattr(trial, "SECONDS", 1e-9)
+    monkeypatch.setattr(trial, "LEAST", 90)
+    monkeypatch.setattr(trial, "LONG", 1e300)
+    monkeypatch.setattr(running.budget, "spent", -1e9)
+    before = state.on, state.hot, state.background, state.due, state.away, state.ran
+    segments.enable(True)
+    try:
+        state.hot, state.background, state.due, state.ran = 1, True, 2, 0
+        x = xtensor.ones(N)
+        waited = set()
+        for _ in range(400):
+            y = x
+            for _ in range(9):
+                y = y.neg()
+            waited.add((state.trial is None, pends(y)))
+            y.tolist()
+            workers.wait()
+            if (state.trial is None and state.due != 2) or state.idle > 1:
+                break
+        assert {(False, True), (False, False)} <= waited
+        assert pends(x.neg()) is pays
+        assert (state.due > 2) is pays
+    finally:
+        state.hot, state.background, state.due, state.away, state.ran = before[1:]
+        segments.enable(before[0])
+
+
 def test_writes_and_versions(together: None) -> None:
     def write() -> list[Any]:
         x = xtensor.zeros(4, N)
@@ -216,11 +393,11 @@ def test_where_segments_join_no_programs_calls_wait_for_their_compiling_only(
     together: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on an accelerator."""
-    for module in (structures, segments.running, segments.calls):
+    for module in (structures, running, calls):
         monkeypatch.setattr(module, "joins", lambda: False)
     segments.finish()
     structures.state.tree = structures.Tree()
-    segments.calls.begin()
+    calls.begin()
     before = segments.stats()["whole"]
     x = xtensor.ones(7, N)
     y = x.atan().erf()
@@ -229,7 +406,7 @@ def test_where_segments_join_no_programs_calls_wait_for_their_compiling_only(
     assert not pends(x.atan().erf())
     assert np.array_equal(x.atan().erf().numpy(), first) and segments.stats()["whole"] == before
     structures.state.tree = structures.Tree()
-    segments.calls.begin()
+    calls.begin()
 
 
 def test_what_an_interrupt_cut_off_still_pends(together: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +537,7 @@ def test_what_ended_segments_is_counted(together: None) -> None:
     z = x.neg() - 1
     with segments.paused():
         pass
-    for _ in range(segments.calls.MOST + 1):
+    for _ in range(calls.MOST + 1):
         z = z.neg()
     found = {why: n - before.get(why, 0) for why, n in ended().items()}
     assert not pends(y) and found["a value"] == 1 and found["a pause"] == 1

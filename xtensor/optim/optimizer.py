@@ -24,7 +24,7 @@ from ..xla.cache import bounded
 from .differentiable import run_differentiable
 from .elsewhere import is_elsewhere, run_elsewhere
 from .states import State, States, telling
-from .update import Rule, TracedNumber, Work, ahead_of, run, vector
+from .update import Rule, TracedNumber, Work, ahead_of, held_by, run, size_of, vector
 
 __all__ = [
     "Optimizer",
@@ -551,7 +551,10 @@ class RuleOptimizer(Optimizer):
             for group in work if counted else ():
                 advance(group.counters, group.counts)
             return
-        self._known = run(work, f"{type(self).__name__}.step", counted)
+        lengths = tuple([len(group.params) for group in work])
+        if lengths != self._measured[0]:
+            self._measured = lengths, size_of(work)
+        self._known = run(work, f"{type(self).__name__}.step", counted, self._measured[1])
 
     def sparse_step(
         self, group: dict[str, Any], param: Tensor, grad: Any, new: list[tuple[Tensor, Any]]
@@ -588,13 +591,15 @@ class RuleOptimizer(Optimizer):
 
     # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
     _known: dict[int, tuple[Any, float]] = {}
+    # How many parameters each group had last, and the bytes that a step writes.
+    _measured: tuple[tuple[int, ...], int] = (), 0
 
     def _counts(self, counters: list[Tensor]) -> list[float]:
         """What the counters say; those of one array, which is the usual case, are looked up once."""
         counts: list[float] = []
         last, count = None, 0.0
         for counter in counters:
-            array = counter._xt_storage.array if counter._xt_view is None else array_of(counter)
+            array = held_by(counter._xt_storage) if counter._xt_view is None else array_of(counter)
             if array is not last:
                 last, found = array, self._known.get(id(array))
                 if found is not None and found[0] is array:

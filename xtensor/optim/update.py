@@ -1,15 +1,16 @@
 """A step of all parameters as one compiled program.
 
 An optimizer's rule is a pure function of arrays for one parameter; `run` calls the rules of all parameters
-in one jitted call per device, in which the buffers of parameters and states are reused. Hyperparameters and step
-counts are runtime operands, so a changed learning rate compiles nothing.
+in one jitted call per device, in which the buffers of parameters and states are reused, unless all of them are small: then
+the call may wait with what comes before it, so that a whole training step is one program. Hyperparameters and step counts are runtime
+operands, so a changed learning rate compiles nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -19,14 +20,20 @@ import numpy as np
 from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
 from ..operators.write import put_results, take_arrays, writer_at
-from ..storage import Storage
+from ..storage import LazyStorage, Storage
 from ..tensor import Tensor, array_of, counter_of
+from ..xla import segments
 from ..xla.cache import BoundedCache, bounded
+from ..xla.pending import Pending, settled
 from ..xla.threads import others
 from ..xla.x64 import ahead, jit
 
-__all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "ahead_of", "run"]
+__all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "ahead_of", "held_by", "run", "size_of"]
 
+LITTLE = 1 << 19
+"""Bytes of parameters and states up to which a step takes as long whether their buffers are reused or not."""
+JOINED = 1 << 21
+"""Bytes up to which a step joins the segment that waits before it: whoever reuses a buffer has to wait for those who still read it."""
 Rule = Callable[..., tuple[Any, ...]]
 """`rule(flags, numbers, count, param, grad, *state) -> (param, *state)`.
 
@@ -52,24 +59,31 @@ class Work(NamedTuple):
     counters: list[Tensor]
 
 
-def run(work: list[Work], name: str, counted: bool = True) -> Known:
+def size_of(work: list[Work]) -> int:
+    """The bytes of what a step writes."""
+    return sum([p.nbytes * (1 + len(s)) for g in work for p, s in zip(g.params, g.states, strict=True)])
+
+
+def run(work: list[Work], name: str, counted: bool = True, size: int = JOINED) -> Known:
     """Write the new values of all parameters, states and counters; returns the counters' arrays, whose values are known.
+
+    size: as `size_of` says.
 
     Parameters that share memory with an earlier one (tied weights) follow in a call of their own, after it.
     """
     writer = writer_at(name, 3)
     storages = [param._xt_storage for group in work for param in group.params]
-    places = {devices.of_array(storage.array) for storage in storages}
+    places = {devices.of_array(storage.operand) for storage in storages}
     few = len(storages) <= TOGETHER or capture.running() is not None
     if few and len(places) == 1 and len(set(storages)) == len(storages):
-        return call_program(work, places.pop(), writer, counted)
+        return call_program(work, places.pop(), writer, counted, size)
     made: Known = {}
     rest = work
     while rest:
         now, rest = disjoint(rest)
         for place, part in by_device(now).items():
             for piece in [part] if few else parted(part):
-                made.update(call_program(piece, place, writer, counted))
+                made.update(call_program(piece, place, writer, counted, size))
     return made
 
 
@@ -90,7 +104,7 @@ def ahead_of(work: list[Work], counted: bool) -> None:
             key = tuple([
                 (g.rule, g.flags, len(g.numbers), (0,) * len(g.params), tuple(map(len, g.states))) for g in piece
             ])  # fmt: skip
-            program, _ = program_of(key, counted, True)
+            program, _ = program_of(key, counted, size_of(work) >= (JOINED if segments.enabled() else LITTLE))
             numbers = tuple([n for g in piece for n in g.numbers])
             count = count_array(0.0, place)
             ahead(
@@ -159,7 +173,7 @@ def by_device(work: list[Work]) -> dict[devices.device, list[Work]]:
     return found
 
 
-def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool) -> Known:
+def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool, size: int) -> Known:
     distinct: dict[float, int] = {}
     key = []
     tensors: list[Tensor] = []
@@ -167,6 +181,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     grads: list[Any] = []
     numbers: list[float] = []
     watcher = capture.running()
+    joins = size < JOINED and watcher is None and segments.waiting()
     for group in work:
         first = group.counts[0]
         if group.counts.count(first) == len(group.counts):
@@ -179,20 +194,35 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for param, states in zip(group.params, group.states, strict=True):
             tensors.append(param)
             tensors += states
-        grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
+        if joins:
+            grads += [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in group.grads]
+        else:
+            grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
     if place.type == "meta":
         for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
         return {}
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
     # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
-    arrays = take_arrays(tensors)
-    program, pick = program_of(tuple(key), counted, not others)
+    joins = joins and KINDS.issuperset([type(t._xt_storage) for t in (*tensors, *counters)])
+    joins = joins and not any(map(view_of, tensors))
+    if joins:
+        arrays = [tensor._xt_storage.operand for tensor in tensors]
+    else:
+        arrays = [array_of(tensor) for tensor in tensors] if size < LITTLE else take_arrays(tensors)
+        grads, counts = settled(grads), settled(counts)
+    program, pick = program_of(tuple(key), counted, not (joins or size < LITTLE or others))
     operands: Any = tuple(numbers)
     args = (*arrays, *grads, vector(operands, place) if watcher is None else traced_vector(operands), *counts)
     del arrays
+    if joins:
+        program = segments.waiter(program, len(args), None)
+        for tensor in tensors:  # which may hold what pends from then on
+            tensor._xt_storage.__class__ = LazyStorage
     if not counted:
         put_results(tensors, program, args, writer)
+        if joins:
+            segments.finish(STEP)
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
@@ -201,8 +231,8 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     last, plain = None, False
     for counter, count in zip(counters, values, strict=True):
         storage = counter._xt_storage
-        if storage.array is not last:  # that of all counts that are equal
-            last = storage.array
+        if (held := held_by(storage)) is not last:  # that of all counts that are equal
+            last = held
             plain = counter.dtype is dtypes.float32 and storage.device is place
         storage.writes += 1
         storage.shared = True
@@ -224,20 +254,37 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             ready.append(put[key])
             elsewhere.append(storage)
     after = [Storage(None) for _ in counts]
+    if joins:
+        for storage in (*cells, *after, *elsewhere):
+            storage.__class__ = LazyStorage
     put_results(tensors, program, args, writer, (*cells, *after, *elsewhere), pick, ready)
     for storage in (*cells, *elsewhere):
         storage.writes += 1
     if watcher is not None:
         return {}
     for count, cell in zip(distinct, after):
-        known_counts[count + 1, place] = cell.array
+        known_counts[count + 1, place] = cell.raw
     known: Known = {}
     last = None
     for storage, count in zip(cells, values):
-        if storage.array is not last:
-            last = storage.array
+        if storage.raw is not last:
+            last = storage.raw
             known[id(last)] = (last, count + 1)
+    if joins:
+        segments.finish(STEP)
     return known
+
+
+def held_by(storage: Storage) -> Any:
+    """A storage's array, or what it was pending as: the same object until somebody reads it."""
+    held = storage.raw
+    return held if type(held) is Pending else storage.array
+
+
+KINDS = frozenset((Storage, LazyStorage))
+"""Of storages, those that may hold what is pending."""
+STEP = "an optimizer's step"
+view_of = attrgetter("_xt_view")
 
 
 class TracedNumber(NamedTuple):

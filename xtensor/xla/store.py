@@ -175,6 +175,13 @@ class Program:
         """Have the executable for these forms ready (arrays, or `jax.ShapeDtypeStruct`s of them): a first call only runs it."""
         leaves, tree = jax.tree.flatten(examples)
         form = form_of(leaves, tree, self.options)
+        begun = None if form is None else self.begun.pop(form, None)
+        if begun is not None:
+            begun.result()
+        else:
+            self._prepare(form, examples)
+
+    def _prepare(self, form: Form | None, examples: tuple[Any, ...]) -> None:
         if form is None:
             with sharing, compile_cache.compiling():
                 self.jitted.lower(*examples).compile()
@@ -193,7 +200,7 @@ class Program:
 
         def work() -> None:
             with told, jax.enable_x64(True):
-                self.prepare(*examples)
+                self._prepare(form, examples)
 
         self.begun[form] = made = Work(work)
         workers.submit(made)

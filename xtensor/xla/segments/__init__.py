@@ -10,7 +10,8 @@ A new structure runs by its calls' own programs, one after the other; those that
 threads. That is what waiting gains in a first start. Once a structure has come `HOT` times, whose calls gain something (`GAIN`), a
 thread compiles one program for the whole segment, as far as there is time for compiling (`Budget`), and that answers from then on.
 Where neither is gained, calls wait no more: those that begin such segments (`Node.ended`), and then all, for longer each time
-(`rest`), until a program has to be compiled (`wake`). A process whose programs are all on disk begins so.
+(`rest`), until a program has to be compiled (`wake`). A process whose programs are all on disk begins so. Whether segments that run as one
+program gain time is told by the clock (`Trial`).
 
 Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
 be compiled. Calls wait on the first device, as long as one thread runs operators; on an accelerator for their programs' compiling

@@ -39,6 +39,7 @@ from .structures import (
     joins,
     state,
 )
+from .trial import Trial
 
 __all__ = [
     "Known",
@@ -118,8 +119,46 @@ class Segment:
             paid = paid if paid is None or last.gain >= GAIN else False
             first.ended(paid)
             rest(1 if paid is None else -2 if paid else 2)
+            if state.background:
+                try_out(calls, last)
 
     _run = finish
+
+
+def try_out(calls: list[Any], last: Node) -> None:
+    """Count a segment's calls in a trial, or begin one where segments run as one program."""
+    trial = state.trial
+    if trial is None:
+        if last.structure is not None and last.structure.whole:
+            state.ran += 1
+            if state.ran >= state.due and not state.making:
+                state.trial = Trial(calls[1][0].called.number, switch, judged)
+        return
+    waits = trial.waits
+    for node, _, _ in calls[1:]:
+        trial.seen(node.called.number)
+        if state.trial is not trial or trial.waits is not waits:
+            return
+
+
+def switch(waits: bool) -> None:
+    """Have calls wait, or not, in a trial."""
+    state.idle = 0 if waits else 1
+    begin()
+
+
+def judged(pays: bool | None) -> None:
+    """End a trial. pays: whether calls shall wait; None where it says nothing."""
+    state.trial, state.ran = None, 0
+    if pays is False:
+        state.idle, state.segment = state.away, None
+        state.away = min(4 * state.away, LONGEST)
+        return
+    if pays:
+        state.due *= 8
+        state.passed, state.away = 0, 4 * IDLE
+    state.idle = 0
+    begin()
 
 
 def elsewhere(how: Callable[..., bool | None], *told: Any) -> bool | None:
@@ -146,8 +185,11 @@ def begin() -> None:
     state.segment = Segment() if state.on and not (state.blocks or state.idle) else None
 
 
-def pass_by() -> None:
-    """Count a call that does not wait since structures did not come again."""
+def pass_by(number: int) -> None:
+    """Count a call that does not wait since structures did not come again, or a trial is on."""
+    if state.trial is not None:
+        state.trial.seen(number)
+        return
     state.idle -= 1
     if not state.idle:
         state.epoch += 1
@@ -174,6 +216,7 @@ def rest(much: int) -> None:
 def wake() -> None:
     """A program was compiled: what comes next may have to be compiled too, which calls that wait do beside each other."""
     if state.idle and not state.making:
+        state.trial = None
         state.idle = 0
         state.epoch += 1
         begin()
@@ -204,6 +247,7 @@ def waiting() -> bool:
 def enable(on: bool) -> None:
     """Whether calls may wait from now on."""
     finish()
+    state.trial = None
     state.idle = state.passed = 0
     if state.on is not (on and inside is not None):
         state.on = not state.on
@@ -282,7 +326,7 @@ def wait({parameters}):
     segment = state.segment
     if segment is None or others:
         if state.idle:
-            pass_by()
+            pass_by(number)
         return program({arguments})
 {keys}
     calls = segment.calls
@@ -292,6 +336,8 @@ def wait({parameters}):
         if type(node) is not Node:
             return node[0]
     if not node.waits:
+        if state.trial is not None:
+            state.trial.seen(number)
         if node.unpaid < 0:
             pass_first(node)
         if len(calls) == 1:

@@ -94,7 +94,7 @@ class Structure:
     nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
     result is an argument within. alone: whether some call is made within no other program. programs: by the results that they give.
     answers: those that give what is wanted, and maybe more. paid: whether waiting gained something when no program answered last, None
-    where it may later. came: how often none did. runs: how often one did. ended: how often what ended them.
+    where it may later. whole: whether one did last. came: how often none did. runs: how often one did. ended: how often what ended them.
     """
 
     def __init__(self, leaf: Node) -> None:
@@ -115,6 +115,7 @@ class Structure:
                     self.used[-1 - source] += 1
         self.programs: dict[tuple[int, ...], Any] = {}
         self.paid: bool | None = False
+        self.whole = False
         # The results that a program would give which was not to be had yet, the program, its arguments, and whether it is on disk.
         self.asked: tuple[tuple[int, ...], Any, list[Any], bool] | None = None
         self.answers: dict[tuple[int, ...], Any] = {}
@@ -255,6 +256,7 @@ def run(calls: list[Any], why: str) -> bool | None:
         wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
         structure.seen, structure.last = seen, wanted
     found = structure.program(wanted)
+    structure.whole = found is not None
     structure.ended[why] = structure.ended.get(why, 0) + 1
     for watcher in watchers:
         watcher(structure.names(), found is not None, why)

@@ -12,6 +12,7 @@ import jax
 from ..cache import bounded
 from ..jax_internals import programs as inside
 from ..pending import Work
+from .trial import DUE, Trial
 
 __all__ = ["Node", "Signature", "Tree", "counts", "ended", "joins", "state", "watchers"]
 
@@ -164,7 +165,8 @@ class State:
     strange: segments of new structures that ran last. passed: what gained nothing of late (`PASSED`). idle: calls that
     do not wait, from now on, unless a program has to be compiled; rest: how many they were last. epoch: how often calls began to
     wait again. hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a
-    thread. making: programs for segments that are being made.
+    thread. making: programs for segments that are being made. trial: of whether waiting pays, while it goes on. ran: segments
+    that ran as one program since the last one; due: how many are to before the next; away: calls that do not wait after one in which it did not.
     """
 
     def __init__(self) -> None:
@@ -173,6 +175,10 @@ class State:
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
         self.blocks = self.strange = self.passed = self.making = self.epoch = 0
         self.background = told() != "hot"
+        self.trial: Trial | None = None
+        self.ran = 0
+        self.due = DUE
+        self.away = 4 * IDLE
         self.hot = HOT if self.background else 1
         # A program whose programs are all on disk gains nothing before its loops have run for a while.
         self.idle = 4 * IDLE if self.background else 0
