@@ -450,7 +450,7 @@ def _learn(
             and (op.refuses is None or None in key)
         ):
             count = len(how) + sum(r is not None and not r.static for r in recipes)
-            program._xt_may_pend = True
+            program._xt_may_pend = True  # pyright: ignore[reportFunctionMemberAccess]
             program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))), gain=READING)
         else:
             program = prompt(program)

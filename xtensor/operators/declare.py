@@ -86,6 +86,7 @@ def declare(
     several: bool | None = None,
     formats: int = False,
     pieces: Callable[..., Any] | None = None,
+    copies: bool = False,
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     title, namer = (node, None) if isinstance(node, str) else (None, node)
@@ -108,6 +109,7 @@ def declare(
     op.zero_slope = zero_slope
     op.exact = exact
     op.formats = formats
+    op.copies = copies
     op.pieces = pieces
     op.namer = namer
     op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}

@@ -141,7 +141,7 @@ class OpNode(Replayable):
             key = (key, tuple([s is None for s in saved]))
         args: list[Any] = []
         recipes: Any = None
-        pends = False
+        pends = written = False
         for g in grads:
             if g is None:
                 if op.single or all(e is None for e in grads):
@@ -166,7 +166,7 @@ class OpNode(Replayable):
             if type(entry) is tuple:
                 counter = entry[0]
                 if counter is not None and counter.version != entry[1]:
-                    check_version(entry, self)
+                    written = True
                 array = entry[2]
                 if type(array) is Pending:
                     if array._value is None:
@@ -177,7 +177,8 @@ class OpNode(Replayable):
             elif dispatching and type(entry) is Hooked:
                 return self._apply_recorded(grads)  # it may hold a wrapper, and is unpacked once
             else:
-                args.append(unpack_array(entry, self))
+                written = written or (type(entry) is list and not all(map(is_unwritten, entry)))
+                args.append(unpack_array(entry))
         if dispatching and WrapperArray in map(type, args):
             return self._apply_recorded(grads)
         found = op.pullbacks.get(key)
@@ -186,6 +187,9 @@ class OpNode(Replayable):
         program = found.program
         if program is None:
             return found.deliver((), grads)
+        if written and not op.copies:
+            for entry, needed in zip(saved, found.needs(self, grads, args[len(grads) :]), strict=True):
+                check_needed(entry, needed, self)
         if recipes is not None:
             if pends:
                 args = list(map(settled, args))
@@ -324,6 +328,21 @@ def replayed(value: Any) -> Any:
     if type(value) is tuple:
         return [(None, 0, v) for v in value]
     return (None, 0, value) if isinstance(value, jax.Array) else value
+
+
+def is_unwritten(entry: Any) -> bool:
+    """Whether an entry that is one of several still holds what was saved, as far as it tells."""
+    return type(entry) is not tuple or unwritten(entry)
+
+
+def check_needed(entry: Any, needed: Any, node: Any) -> None:
+    """Refuse what was written since it was saved, if a gradient is made of it. needed: whether it is; of several, of each."""
+    if type(entry) is tuple:
+        if needed:
+            check_version(entry, node)
+    elif type(entry) is list:
+        for one, its in zip(entry, needed, strict=True):
+            check_needed(one, its, node)
 
 
 def unwritten(entry: Any) -> bool:

@@ -123,6 +123,8 @@ class Operator:
         self.pieces: Callable[..., Any] | None = None
         # How many of the first arguments may give the results their memory format.
         self.formats = 0
+        # Whether PyTorch saves what it makes of the operands, so that they may be written to before a backward pass.
+        self.copies = False
         self.refuses: Callable[..., None] | None = None
         # What Python makes of integers, where that is what the kernel makes of integers of one dtype.
         self.exact: Exact | None = None

@@ -19,8 +19,9 @@ from .. import lowering
 from ..storage import MetaArray
 from ..tensor import Tensor, make_view, sizes_of, strides_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
+from ..xla.pending import settled
 from ..xla.segments import waiter, waiter_of_tuples
-from ..xla.x64 import facts, jit
+from ..xla.x64 import call, facts, jit
 from .dependence import origin, piece, used
 from .derivatives import backward_function
 from .levels.crossing import crossed, crossings
@@ -179,7 +180,18 @@ class Pullback:
     arrays: the gradients as arrays, where the program is about to be called with them.
     """
 
-    __slots__ = ("crossed", "keep", "new", "plain", "program", "reading", "routes", "rules", "waits")
+    __slots__ = (
+        "crossed",
+        "keep",
+        "needed",
+        "new",
+        "plain",
+        "program",
+        "reading",
+        "routes",
+        "rules",
+        "waits",
+    )
 
     def __init__(
         self, node: Any, grads: Sequence[Any], saved: Sequence[Any], arrays: Sequence[Any] | None = None
@@ -230,7 +242,7 @@ class Pullback:
         self.plain = self.routes == tuple(range(len(self.routes))) and self.crossed is None
         self.keep = (node.aval, node.targets)
         self.reading: BoundedCache[Any, Any] = BoundedCache(256)
-        self.program = self.rules = self.waits = None
+        self.program = self.rules = self.waits = self.needed = None
         self.new = True
         if kept:
 
@@ -243,6 +255,18 @@ class Pullback:
                 rules.sized = sizes.sized(kept)  # pyright: ignore[reportFunctionMemberAccess]
             self.rules = rules
             self.program = program if program is not None else jit(rules)
+
+    def needs(self, node: Any, grads: Sequence[Any], saved: Sequence[Any]) -> Sequence[Any]:
+        """Of each saved value whether a gradient is made of it; of a tuple, of each of its values."""
+        if self.needed is None:
+            given = incoming(node, grads)
+            args = [*given, *settled(list(saved))]
+            rules: Any = self.rules
+            traced = call(jax.make_jaxpr(rules), *args).jaxpr
+            tree = jax.tree.structure(tuple(args))
+            flags = jax.tree.unflatten(tree, used(traced, [True] * len(traced.outvars)))
+            self.needed = flags[len(given) :]
+        return self.needed
 
     def waiting(self, args: Sequence[Any]) -> Callable[..., Any]:
         """The program, whose call with these arguments may wait."""

@@ -325,7 +325,7 @@ def inplace(op: Operator, dunder: bool = False) -> Callable[..., Any]:
         common = dict(
             name=op.name + "_",
             parameters=header(op, False, None),
-            spellings=surplus(op, True) + older(op, inplace=True),
+            spellings=surplus(op, True) + older(op, inplace=True) + axis_names(op),
             check=missing(op, True) + unknown,
         )
         values = tupled([p.name for p in op.schema.parameters])

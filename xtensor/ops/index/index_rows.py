@@ -14,7 +14,7 @@ from ... import checks, dtypes
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import rules_of
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import numpy_names, overloads
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
@@ -438,6 +438,7 @@ def check_put(input: Any, index: Any, source: Any) -> None:
 # ---- the operators -------------------------------------------------------------------------------------------------
 
 
+@numpy_names
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names, as a copy.
 
@@ -474,6 +475,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     return SELECT.call((input, dim, index), out)
 
 
+@numpy_names
 def index_select_method(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices along `dim` that the vector `index` names, as a copy.
 
@@ -484,6 +486,7 @@ def index_select_method(self: Tensor, dim: int, index: Tensor) -> Tensor:
     return index_select(self, dim, index)
 
 
+@numpy_names
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
@@ -501,6 +504,7 @@ def index_add(
     return ADD.call((input, dim, index, source, alpha), out)
 
 
+@numpy_names
 def index_add_method(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with `alpha * source` added to the slices along `dim` that `index` names.
 
@@ -514,6 +518,7 @@ def index_add_method(self: Tensor, dim: int, index: Tensor, source: Tensor, *, a
     return index_add(self, dim, index, source, alpha=alpha)
 
 
+@numpy_names
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """Add `alpha * source` to the slices along `dim` that `index` names, in place.
 
@@ -529,6 +534,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return run_inplace(ADD, (self, dim, index, source, alpha))
 
 
+@numpy_names
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -541,6 +547,7 @@ def index_copy(
     return COPY.call((input, dim, index, source), out)
 
 
+@numpy_names
 def index_copy_method(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices along `dim` that `index` names replaced by those of `source`.
 
@@ -551,6 +558,7 @@ def index_copy_method(self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     return index_copy(self, dim, index, source)
 
 
+@numpy_names
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Replace the slices along `dim` that `index` names by those of `source`, in place.
 
@@ -569,6 +577,7 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     "Tensor input, int dim, Tensor index, Tensor value",
     "Tensor input, int dim, Tensor index, Number value",
 )
+@numpy_names
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` in the slices along `dim` that `index` names.
 
@@ -580,6 +589,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return run_like(FILL, (input, dim, index, value))
 
 
+@numpy_names
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Write `value` to the slices along `dim` that `index` names, in place.
 
@@ -592,6 +602,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return run_inplace(FILL, (self, dim, index, value))
 
 
+@numpy_names
 def index_reduce(
     input: Tensor,
     dim: int,
@@ -611,6 +622,7 @@ def index_reduce(
     return REDUCE.call((input, dim, index, source, reduce, bool(include_self)), out)
 
 
+@numpy_names
 def index_reduce_method(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -624,6 +636,7 @@ def index_reduce_method(
     return index_reduce(self, dim, index, source, reduce, include_self=include_self)
 
 
+@numpy_names
 def index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

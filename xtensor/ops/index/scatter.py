@@ -19,7 +19,7 @@ from ... import checks, dtypes, geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import rules_of
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import numpy_names, overloads
 from ...operators.index_bounds import check_bounds, in_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
@@ -418,6 +418,7 @@ def scatter_values(
 # ---- the operators -------------------------------------------------------------------------------------------------
 
 
+@numpy_names
 def gather(
     input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -445,6 +446,7 @@ def gather(
     return GATHER.call((input, dim, index), out)
 
 
+@numpy_names
 def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """The elements at `index` along `dim`.
 
@@ -465,6 +467,7 @@ def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = 
     "Tensor input, int dim, Tensor index, Number value, *, Tensor out = None",
     "Tensor input, int dim, Tensor index, Number value, *, str reduce, Tensor out = None",
 )
+@numpy_names
 def scatter(
     input: Tensor,
     dim: int,
@@ -494,6 +497,7 @@ def scatter(
     return SCATTER.call((input, dim, index, src), out)
 
 
+@numpy_names
 def scatter_method(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -509,6 +513,7 @@ def scatter_method(
     return scatter(self, dim, index, src, value=value, reduce=reduce)
 
 
+@numpy_names
 def scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -536,6 +541,7 @@ def check_src(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
     return dim
 
 
+@numpy_names
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with `src` added at `index` along `dim`, repeated indices included.
 
@@ -554,6 +560,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     return SCATTER_ADD.call((input, dim, index, src), out)
 
 
+@numpy_names
 def scatter_add_method(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with `src` added at `index` along `dim`, repeated indices included.
 
@@ -567,6 +574,7 @@ def scatter_add_method(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
     return scatter_add(self, dim, index, src)
 
 
+@numpy_names
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Add `src` at `index` along `dim`, repeated indices included, in place.
 
@@ -587,6 +595,7 @@ def check_reduce(reduce: Any) -> None:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
 
 
+@numpy_names
 def scatter_reduce(
     input: Tensor,
     dim: int,
@@ -610,6 +619,7 @@ def scatter_reduce(
     return SCATTER_REDUCE.call((input, dim, index, src, reduce, bool(include_self)), out)
 
 
+@numpy_names
 def scatter_reduce_method(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -625,6 +635,7 @@ def scatter_reduce_method(
     return scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
 
 
+@numpy_names
 def scatter_reduce_(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -644,6 +655,7 @@ def scatter_reduce_(
     return run_inplace(SCATTER_REDUCE, (self, dim, index, src, reduce, bool(include_self)))
 
 
+@numpy_names
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:

@@ -159,13 +159,11 @@ def sum_products(operands: Arrays, equation: str) -> Array:
     """The sum of products of the operands that an equation says."""
     parsed = Equation(equation, [x.shape for x in operands])
     own = dtype_of(operands[0])
-    for x in operands[1:]:
-        if dtype_of(x) is not own:
-            raise RuntimeError(f"expected scalar type {own.scalar_name} but found {dtype_of(x).scalar_name}")
+    mixed = any(dtype_of(x) is not own for x in operands)
     terms, arrays = parsed.squeezed(operands)
     exact = not (own.is_floating_point or own.is_complex)
-    if exact and len(arrays) > 1:
-        terms, arrays = integer_product(parsed, terms, arrays)
+    if mixed or (exact and len(arrays) > 1):
+        terms, arrays = product_by_pairs(parsed, terms, arrays)
     elif exact and set(terms[0]) - set(parsed.output):
         arrays = [arrays[0].astype(jnp.int64)]
     boolean = arrays[0].dtype == jnp.bool_
@@ -178,8 +176,12 @@ def sum_products(operands: Arrays, equation: str) -> Array:
     return out.reshape([parsed.sizes[c] for c in parsed.output])
 
 
-def integer_product(parsed: Equation, terms: list[str], arrays: list[Array]) -> tuple[list[str], list[Array]]:
-    """The operands in one, pair by pair: what PyTorch sums over one of a pair alone is int64, what it contracts is not."""
+def product_by_pairs(
+    parsed: Equation, terms: list[str], arrays: list[Array]
+) -> tuple[list[str], list[Array]]:
+    """The operands in one, pair by pair: of integers what PyTorch sums over one of a pair alone is int64, what it contracts is not; of two
+    dtypes it multiplies, and contracts not.
+    """
     waiting = Counter(c for t in terms for c in set(t) if c not in parsed.output and parsed.sizes[c] != 1)
 
     def without(term: str, array: Array, other: str) -> tuple[str, Array]:
@@ -187,7 +189,8 @@ def integer_product(parsed: Equation, terms: list[str], arrays: list[Array]) -> 
         kept = "".join(dict.fromkeys(c for c in term if waiting[c] != 1 or c in other))
         if set(kept) == set(term):
             return term, array
-        return kept, contract(f"{term}->{kept}", array.astype(jnp.int64))
+        exact = array.dtype.kind in "biu"
+        return kept, contract(f"{term}->{kept}", array.astype(jnp.int64) if exact else array)
 
     term, array = terms[0], arrays[0]
     for second, with_it in zip(terms[1:], arrays[1:], strict=True):
@@ -196,10 +199,10 @@ def integer_product(parsed: Equation, terms: list[str], arrays: list[Array]) -> 
         waiting.subtract(both)
         done = [c for c in both if waiting[c] == 1]
         first, other = dtype_of(array), dtype_of(with_it)
-        if done and first is not other:
-            raise RuntimeError(f"expected scalar type {first.scalar_name} but found {other.scalar_name}")
         if done and first is dtypes.bool:
             raise checks.not_implemented_for("bmm", first)
+        if done and first is not other:
+            raise RuntimeError(f"expected scalar type {first.scalar_name} but found {other.scalar_name}")
         result = dtypes.promote_types(first, other).numpy
         # Without a sum a product of booleans is their conjunction.
         own = np.dtype(np.int8) if result == np.bool_ else result

@@ -111,6 +111,7 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
     name="scaled_dot_product_attention",
     node="ScaledDotProductAttention",
     derivatives=FROM_KERNEL,
+    copies=True,
 )
 def attend(
     query: Array,

@@ -255,7 +255,9 @@ def _entropy_input(
     return (likely * probable[:, None] - wanted).reshape(input.shape)
 
 
-@general(autocast="float32", name="cross_entropy", hidden=1, derivatives=dict(input=_entropy_input))
+@general(
+    autocast="float32", name="cross_entropy", hidden=1, derivatives=dict(input=_entropy_input), copies=True
+)
 def class_entropy(
     input: Array,
     target: Array,
@@ -308,7 +310,9 @@ def check_smoothing(smoothing: float) -> None:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
 
 
-@general(autocast="float32", name="soft_cross_entropy", node="CrossEntropy", derivatives=FROM_KERNEL)
+@general(
+    autocast="float32", name="soft_cross_entropy", node="CrossEntropy", derivatives=FROM_KERNEL, copies=True
+)
 def soft_entropy(
     input: Array,
     target: Array,

@@ -149,7 +149,7 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
     return _weighted(difference * difference, weight, reduction)
 
 
-@general(formats=2, autocast="float32", name="l1_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="l1_loss", derivatives=FROM_KERNEL, copies=True)
 def absolute_error(
     input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -502,7 +502,7 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(formats=2, autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL, copies=True)
 def poisson_error(
     input: Array,
     target: Array,
@@ -546,7 +546,7 @@ def poisson_nll_loss(
     return poisson_error(input, target, log_input, full, eps, reduction)
 
 
-@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL, refuses=refuse_negative_variance)
+@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL, refuses=refuse_negative_variance, copies=True)
 def gaussian_error(
     input: Array, target: Array, var: Array, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Array:
@@ -610,7 +610,7 @@ def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 # ---- margins -------------------------------------------------------------------------------------------------------
 
 
-@general(autocast="float32", name="hinge_embedding_loss", derivatives=dict(input=FROM_KERNEL))
+@general(autocast="float32", name="hinge_embedding_loss", derivatives=dict(input=FROM_KERNEL), copies=True)
 def hinge_error(input: Array, target: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
     """The input where the target is 1, what it lacks to the margin where it is -1, reduced."""
     check_reduction(reduction)
@@ -639,7 +639,7 @@ def hinge_embedding_loss(
     return hinge_error(input, target, float(margin), legacy(size_average, reduce, reduction))
 
 
-@general(autocast="float32", name="margin_ranking_loss", derivatives=FROM_KERNEL)
+@general(autocast="float32", name="margin_ranking_loss", derivatives=FROM_KERNEL, copies=True)
 def ranking_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:

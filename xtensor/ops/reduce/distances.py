@@ -94,7 +94,8 @@ def _pairwise_grad(grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: b
     derivatives=dict(
         x1=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, 1),
         x2=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, -1),
-    )
+    ),
+    copies=True,
 )
 def pairwise_distance(
     x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False

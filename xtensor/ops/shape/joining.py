@@ -15,6 +15,7 @@ from ... import checks, dtypes
 from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import numpy_names
 from ...operators.promotion import common_dtype, promote
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor, sizes_of
@@ -193,6 +194,7 @@ def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     return lax.concatenate([lax.expand_dims(x.astype(dtype), (axis,)) for x in tensors], axis)
 
 
+@numpy_names
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, joined along a new dimension `dim`.
 

@@ -12,6 +12,7 @@ from ... import geometry, lowering
 from ...geometry import Geometry, contiguous_strides
 from ...operators.attach import attach_methods
 from ...operators.declare import composite, general
+from ...operators.functions.overloads import numpy_names
 from ...operators.operator import REGISTRY
 from ...operators.schema import Array, Number
 from ...operators.views import geometry_of, ints
@@ -107,6 +108,7 @@ def as_strided_scatter(
 
 
 @composite(out=True)
+@numpy_names
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `input` with `src` at one index of a dimension.
 
@@ -119,6 +121,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 
 @composite(out="exact")
+@numpy_names
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
