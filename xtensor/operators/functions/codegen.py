@@ -194,6 +194,11 @@ def equals_array(input: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
+def answers(kind: type) -> bool:
+    """Whether objects of a type are asked who answers a call, though they are no tensors."""
+    return getattr(kind, "__torch_function__", None) is not None
+
+
 def no_tensor(dunder: str, value: Any) -> Exception:
     """The error of a dunder called by hand on what is no Tensor."""
     kind = type(value).__name__
@@ -213,6 +218,7 @@ NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
+    "answers": answers,
     "asks_grad": asks_grad,
     "births": births,
     "channels_last": channels_last,
@@ -288,12 +294,12 @@ def operator_method(
             numbers = ""  # a matrix product takes none
         check = [
             f"kind = type({given})",
-            f"if not isinstance({given}, Tensor){numbers}:",
+            f"if not isinstance({given}, Tensor){numbers} and not answers(kind):",
             "    return NotImplemented",
         ]
         if dunder == "__eq__":  # the one comparison that PyTorch has with NumPy's arrays
             check[1:] = [
-                "if kind is ndarray or not isinstance(other, Tensor) and kind not in SCALARS and not is_number(other):",
+                "if kind is ndarray or not isinstance(other, Tensor) and kind not in SCALARS and not is_number(other) and not answers(kind):",
                 "    return equals_array(input, other)",
             ]
         if strict:
