@@ -2,8 +2,11 @@
 
 import copy
 import gc
+import os
 import pickle
 import re
+import subprocess
+import sys
 from collections import defaultdict
 
 import numpy as np
@@ -329,3 +332,33 @@ def test_optimizers_that_are_gone_are_not_told_of_a_backward_pass():
     kept.clear()
     gc.collect()
     assert len(gradients.before_backward) == before
+
+
+STEPS = """
+import xtensor
+from xtensor import nn
+xtensor.manual_seed(0)
+model = nn.Sequential(nn.Linear(256, {width}), nn.Tanh(), nn.Linear({width}, 4))
+optimizer = xtensor.optim.AdamW(model.parameters(), lr=0.01)
+x = xtensor.ones(8, 256)
+for _ in range(4):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+print(model[0].weight.sum().item(), xtensor.compile_cache.stats()["misses"])
+"""
+
+
+@pytest.mark.parametrize("width", [64, 256, 1024])
+def test_a_second_start_compiles_no_other_step(width: int, tmp_path) -> None:
+    # Steps that joined a segment in the first start gave no buffers up; the second begins without segments.
+    kept = {k: v for k, v in os.environ.items() if k not in ("JAX_COMPILATION_CACHE_DIR", "XTENSOR_SEGMENTS")}
+    environment = {**kept, "XTENSOR_COMPILE_CACHE": str(tmp_path)}
+    told = []
+    for _ in range(2):
+        command = [sys.executable, "-c", STEPS.format(width=width)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        told.append(done.stdout.split())
+    assert told[0][0] == told[1][0]
+    assert int(told[0][1]) > 0
+    assert told[1][1] == "0"

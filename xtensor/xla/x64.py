@@ -236,9 +236,12 @@ def is_ready(program: Any, *examples: Any) -> bool:
 
 
 def ahead(program: Any, *examples: Any) -> None:
-    """Have a thread compile a program of `jit` for arguments of these forms (`jax.ShapeDtypeStruct`s), which it will be called with."""
+    """Have a thread compile a program of `jit` for arguments of these forms (`jax.ShapeDtypeStruct`s), which it will be called with.
+
+    Not where another answers its first calls (`Undonated`).
+    """
     made: Program | None = getattr(program, "_xt_program", None)
-    if made is not None:
+    if made is not None and not (program._xt_undonated is not None and call(made.has_spare, *examples)):
         call(made.ahead, *examples)
 
 
