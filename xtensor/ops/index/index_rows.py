@@ -577,7 +577,6 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     "Tensor input, int dim, Tensor index, Tensor value",
     "Tensor input, int dim, Tensor index, Number value",
 )
-@numpy_names
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` in the slices along `dim` that `index` names.
 

@@ -467,7 +467,6 @@ def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = 
     "Tensor input, int dim, Tensor index, Number value, *, Tensor out = None",
     "Tensor input, int dim, Tensor index, Number value, *, str reduce, Tensor out = None",
 )
-@numpy_names
 def scatter(
     input: Tensor,
     dim: int,
