@@ -40,6 +40,7 @@ __all__ = [
     "scalar_name",
     "store",
     "take_arrays",
+    "view_of",
     "write_out",
 ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
-from ..operators.write import put_results, take_arrays, writer_at
+from ..operators.write import put_results, take_arrays, view_of, writer_at
 from ..storage import LazyStorage, Storage
 from ..tensor import Tensor, array_of, counter_of
 from ..xla import segments
@@ -284,7 +284,6 @@ def held_by(storage: Storage) -> Any:
 KINDS = frozenset((Storage, LazyStorage))
 """Of storages, those that may hold what is pending."""
 STEP = "an optimizer's step"
-view_of = attrgetter("_xt_view")
 
 
 class TracedNumber(NamedTuple):
