@@ -9,7 +9,7 @@ import pytest
 
 import xtensor
 
-NAMES = "add sub mul truediv floordiv mod pow matmul ne lt le gt ge and_ or_ xor".split()
+NAMES = "add sub mul truediv floordiv mod pow matmul ne lt le gt ge and_ or_ xor iadd imul itruediv".split()
 
 
 class Asked:

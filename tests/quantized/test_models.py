@@ -139,12 +139,13 @@ def test_digits_three_ways():
     images = xtensor.tensor(digits.images, dtype=xtensor.float32).div(16).unsqueeze(1)
     labels = xtensor.tensor(digits.target)
     model = Digits()
-    train(model, images[:1408], labels[:1408], 20, 3e-3)
+    train(model, images[:1024], labels[:1024], 30, 3e-3)
     model.eval()
 
     def accuracy(network):
+        # Half a percent of the 773 left is three: with fewer, it would be the rounding of a CPU that tells.
         with xtensor.no_grad():
-            return (network(images[1408:]).argmax(1) == labels[1408:]).float().mean().item()
+            return (network(images[1024:]).argmax(1) == labels[1024:]).float().mean().item()
 
     wanted = accuracy(model)
     assert wanted > 0.9
@@ -161,5 +162,5 @@ def test_digits_three_ways():
     trained = Q.fuse_modules_qat(model.train(), [["conv", "bn", "relu"], ["fc1", "relu1"]])
     trained.qconfig = Q.get_default_qat_qconfig("x86")
     trained = Q.prepare_qat(trained)
-    train(trained, images[:1408], labels[:1408], 2, 3e-4)
+    train(trained, images[:1024], labels[:1024], 2, 3e-4)
     assert accuracy(Q.convert(trained.eval())) >= wanted - 0.005

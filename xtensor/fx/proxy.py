@@ -294,6 +294,11 @@ class Proxy:
             f"{checks.spelled('fx.wrap')}('len') at module scope"
         )
 
+    @staticmethod
+    def _xt_operator(name: str, input: Tensor, other: Proxy) -> Proxy:
+        """The node of an operator, or of a method that writes, of a tensor on the left and a proxy: a method's, as PyTorch's."""
+        return other.tracer.create_proxy("call_method", METHODS.get(name, name), (input, other), {})
+
     @classmethod
     def __torch_function__(
         cls,
@@ -422,12 +427,17 @@ def find_proxy(*values: Any) -> Proxy | None:
 
 # ---- Python's operators --------------------------------------------------------------------------------------------
 
-PLAIN = "eq ne lt gt le ge pos neg invert add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor getitem matmul".split()
+COMPARISONS = "eq ne lt gt le ge".split()
+PLAIN = [
+    *COMPARISONS,
+    *"pos neg invert add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor getitem matmul".split(),
+]
 REFLECTED: dict[str, str] = dict(
     add="add", sub="sub", mul="mul", floordiv="__floordiv__", truediv="div", mod="remainder", pow="pow", lshift="__lshift__",
     rshift="__rshift__", and_="__and__", or_="__or__", xor="__xor__", matmul="matmul",
 )  # fmt: skip
 """Operators that have a reflected form, and the method that a tensor on the left records them as."""
+METHODS = {f"__{n.strip('_')}__": method for n, method in (REFLECTED | {n: n for n in COMPARISONS}).items()}
 
 
 def plain(target: Callable[..., Any]) -> Callable[..., Any]:
@@ -437,10 +447,8 @@ def plain(target: Callable[..., Any]) -> Callable[..., Any]:
     return impl
 
 
-def reflected(target: Callable[..., Any], method: str) -> Callable[..., Any]:
+def reflected(target: Callable[..., Any]) -> Callable[..., Any]:
     def impl(self: Proxy, rhs: Any) -> Any:
-        if isinstance(rhs, Tensor):
-            return self.tracer.create_proxy("call_method", method, (rhs, self), {})
         return self.tracer.create_proxy("call_function", target, (rhs, self), {})
 
     return impl
@@ -448,6 +456,6 @@ def reflected(target: Callable[..., Any], method: str) -> Callable[..., Any]:
 
 for _name in PLAIN:
     setattr(Proxy, f"__{_name.strip('_')}__", plain(getattr(operator, _name)))
-for _name, _method in REFLECTED.items():
-    setattr(Proxy, f"__r{_name.strip('_')}__", reflected(getattr(operator, _name), _method))
+for _name in REFLECTED:
+    setattr(Proxy, f"__r{_name.strip('_')}__", reflected(getattr(operator, _name)))
 Proxy.__hash__ = object.__hash__  # pyright: ignore[reportAttributeAccessIssue]

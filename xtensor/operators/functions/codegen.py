@@ -194,9 +194,14 @@ def equals_array(input: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
-def answers(kind: type) -> bool:
-    """Whether objects of a type are asked who answers a call, though they are no tensors."""
-    return getattr(kind, "__torch_function__", None) is not None
+def asked_operand(dunder: str, kind: type, input: Any, other: Any) -> Any:
+    """What an operator of a tensor and an object that is none gives: NotImplemented where the object's type is not asked who
+    answers calls, None where it is asked as all are; or what it makes of the operator if that is something else.
+    """
+    if getattr(kind, "__torch_function__", None) is None:
+        return NotImplemented
+    made = getattr(kind, "_xt_operator", None)
+    return None if made is None else made(dunder, input, other)
 
 
 def no_tensor(dunder: str, value: Any) -> Exception:
@@ -218,7 +223,7 @@ NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
-    "answers": answers,
+    "asked_operand": asked_operand,
     "asks_grad": asks_grad,
     "births": births,
     "channels_last": channels_last,
@@ -294,13 +299,17 @@ def operator_method(
             numbers = ""  # a matrix product takes none
         check = [
             f"kind = type({given})",
-            f"if not isinstance({given}, Tensor){numbers} and not answers(kind):",
-            "    return NotImplemented",
+            f"if not isinstance({given}, Tensor){numbers}:",
+            f"    made = asked_operand({dunder!r}, kind, input, other)",
+            "    if made is not None:",
+            "        return made",
         ]
         if dunder == "__eq__":  # the one comparison that PyTorch has with NumPy's arrays
             check[1:] = [
-                "if kind is ndarray or not isinstance(other, Tensor) and kind not in SCALARS and not is_number(other) and not answers(kind):",
-                "    return equals_array(input, other)",
+                "if kind is ndarray or not isinstance(other, Tensor) and kind not in SCALARS and not is_number(other):",
+                "    made = asked_operand('__eq__', kind, input, other)",
+                "    if made is not None:",
+                "        return equals_array(input, other) if made is NotImplemented else made",
             ]
         if strict:
             check += [f"if not isinstance({own}, Tensor):", f"    raise no_tensor({dunder!r}, {own})"]
@@ -326,7 +335,9 @@ def inplace(op: Operator, dunder: bool = False) -> Callable[..., Any]:
             given = op.schema.parameters[1].name
             unknown = [
                 f"if not isinstance({given}, Tensor) and type({given}) not in SCALARS and not is_number({given}):",
-                "    return NotImplemented",
+                f"    made = asked_operand('{op.name}_', type({given}), input, {given})",
+                "    if made is not None:",
+                "        return made",
             ]
         common = dict(
             name=op.name + "_",
