@@ -40,8 +40,12 @@ def strided(recipe: Recipe, base: Any, offset: int, writeable: bool = False) -> 
     strides = [0] * len(recipe.sizes)
     for dim, (_, stride) in zip(recipe.dims, recipe.access.core, strict=True):
         strides[dim] = stride * base.itemsize
-    flat = base.reshape(-1)[0 if recipe.static else offset :]
-    return np.lib.stride_tricks.as_strided(flat, recipe.sizes, strides, writeable=writeable)
+    flat = base.reshape(-1)
+    # By bytes: NumPy hands out no buffer of dtypes that are not its own.
+    start = 0 if recipe.static else offset * base.itemsize
+    found = np.ndarray(recipe.sizes, base.dtype, flat.view(np.uint8), start, strides)
+    found.flags.writeable = writeable
+    return found
 
 
 def host_array(

@@ -20,6 +20,7 @@ from jax import lax
 from .. import lowering
 from ..storage import UNREAD, LazyStorage, Storage
 from ..tensor import Tensor, View, read_view, recipe_of
+from ..xla.pending import Pending
 from ..xla.segments.apart import apart
 from ..xla.x64 import jit
 from .operator import Operator
@@ -85,7 +86,10 @@ def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recip
     if view is None:
         return array, None
     if view.cached_at == storage.writes and not again:
-        return view.cached, None
+        cached = view.cached
+        if type(cached) is Pending and cached._value is not None:
+            cached = view.cached = cached._value
+        return cached, None
     recipe = view.recipe
     if recipe is None:
         recipe = recipe_of(storage, view)

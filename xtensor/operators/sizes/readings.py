@@ -62,7 +62,7 @@ class HostReading(Answers):
             found = self.kernel(*[put(g) for g in grouped])
             came = not self.left
             count_host()
-        return None if found is None else (found, [k.put() for k in kept]), came
+        return None if found is None else (found, [k.later() for k in kept]), came
 
     def expected(self, program: Any, args: tuple[Any, ...]) -> Expected | None:
         """As the kernel's."""

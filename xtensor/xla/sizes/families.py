@@ -65,6 +65,8 @@ DEPTH = 48
 KEPT = 48
 """Signatures of a program that are looked back on."""
 FAMILIES = 64
+UNMADE = 8
+"""Signatures of a family, one after the other, without a program of their own, after which it is not looked for."""
 
 
 class _State:
@@ -271,32 +273,37 @@ class Families:
         self, known: Known, program: Any, make: Any, leaves: list[Any], tree: Any, full: Vector, place: Any
     ) -> Way | None:
         """How calls of a signature that was not met are answered; None where they are compiled."""
-        family = self.find(known, program._fun, make, leaves, tree, full)
+        family, values = self.find(known, program._fun, make, leaves, tree, full)
         if family is None:
             return None
-        found = family.program(full)
+        found = family.program(values)
         if found is None:
             self.refused += not family.anywhere
             return None
-        values = values_of(family.terms, full)
-        assert values is not None
         if not family.anywhere:
             varied.update(dict.fromkeys(values))
-        if is_made(program, jax.tree.unflatten(tree, leaves)):
-            return None
+        # Where many sizes come, none has a program of its own, and looking for it takes a third of this.
+        if family.unmade < UNMADE:
+            if is_made(program, jax.tree.unflatten(tree, leaves)):
+                family.unmade = 0
+                return None
+            family.unmade += 1
         return Way(found, values, *place)
 
     def find(
         self, known: Known, function: Any, make: Any, leaves: list[Any], tree: Any, full: Vector
-    ) -> Family | None:
-        """The family that a signature belongs to, one made for it, or None."""
-        here, seen = site(), known.seen
+    ) -> tuple[Family | None, tuple[int, ...]]:
+        """The family that a signature belongs to, or one made for it, and the values of its variables; or None."""
+        seen = known.seen
         for family in known.families:
-            if values_of(family.terms, full) is not None:
+            values = values_of(family.terms, full)
+            if values is not None:
                 if family.anywhere:
+                    here = site()
                     family.anywhere = alike(full, here, seen) is None
                     known.note(here, full)
-                return family
+                return family, values
+        here = site()
         terms = alike(full, here, seen)
         anywhere = terms is None
         if anywhere:
@@ -304,7 +311,8 @@ class Families:
         where = tuple([i for i, t in enumerate(terms or ()) if isinstance(t, Term)])
         if terms is not None and not (anywhere and where in known.inexact):
             family = Family(self.jit, function, make, tree, [leaf.aval for leaf in leaves], terms, anywhere)
-            if family.program(full) is not None:
+            own = values_of(terms, full)
+            if own is not None and family.program(own) is not None:
                 if not anywhere:
                     values = [values_of(terms, vector) for _, vector in seen]
                     varied.update(dict.fromkeys([n for v in values if v is not None for n in v]))
@@ -312,11 +320,11 @@ class Families:
                 # Sizes beyond those that vary together make a family each: the first of many goes.
                 del known.families[: max(0, len(known.families) - FAMILIES + 1)]
                 known.families.append(family)
-                return family
+                return family, own
             if anywhere:
                 known.inexact.add(where)
         known.note(here, full)
-        return None
+        return None, ()
 
 
 def is_made(program: Any, args: tuple[Any, ...]) -> bool:

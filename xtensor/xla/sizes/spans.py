@@ -61,6 +61,10 @@ class HostArray:
         """The values as an array of JAX's."""
         return put(np.array(self.read(), order="C"), self.sharding, self.committed)
 
+    def later(self) -> Pending:
+        """`put`, when somebody asks."""
+        return Unread(self).pending(self.aval)
+
 
 def like(leaf: Any) -> Any:
     """What stands for an argument when a program is compiled."""
@@ -78,16 +82,12 @@ def put(array: Any, sharding: Any, committed: bool) -> Any:
     return jax.device_put(array, device if committed else None)
 
 
-class Uncut:
-    """What gives a result of a program for several sizes its value: its part of the program's own result, taken when somebody asks.
+class Late:
+    """What gives a result its value when somebody asks; it lies in the host's memory until then."""
 
-    array: the program's own, which the next such program takes as it is.
-    """
+    __slots__ = ("_lock", "_pending", "committed", "sharding")
 
-    __slots__ = ("_lock", "_pending", "array", "committed", "part", "sharding")
-
-    def __init__(self, array: Any, part: tuple[slice, ...], sharding: Any, committed: bool) -> None:
-        self.array, self.part = array, part
+    def __init__(self, sharding: Any, committed: bool) -> None:
         self.sharding, self.committed = sharding, committed
         self._pending: Any = None
         self._lock = threading.RLock()
@@ -109,17 +109,60 @@ class Uncut:
         return self.committed
 
     def finish(self) -> None:
-        """Take the part."""
+        """Make the value."""
         with self._lock:
             made = self._pending()
             if made is None or made._value is not None:
                 return
-            own = np.array(np.asarray(self.array)[self.part], order="C")
+            own = np.array(self.values(), order="C")
             with jax.enable_x64(True):  # else JAX would narrow the values
                 made._value = put(own, self.sharding, self.committed)
-            self.array = None
+            self.drop()
 
     _run = finish
+
+    def values(self) -> Any:
+        """The values, in memory that may be another's."""
+        raise NotImplementedError
+
+    def drop(self) -> None:
+        """Hold nothing any more."""
+        raise NotImplementedError
+
+
+class Uncut(Late):
+    """A result of a program for several sizes: its part of the program's own result.
+
+    array: the program's own, which the next such program takes as it is.
+    """
+
+    __slots__ = ("array", "part")
+
+    def __init__(self, array: Any, part: tuple[slice, ...], sharding: Any, committed: bool) -> None:
+        super().__init__(sharding, committed)
+        self.array, self.part = array, part
+
+    def values(self) -> Any:
+        return np.asarray(self.array)[self.part]
+
+    def drop(self) -> None:
+        self.array = None
+
+
+class Unread(Late):
+    """The values of a view that a program has read by itself."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: HostArray) -> None:
+        super().__init__(array.sharding, array.committed)
+        self.array: Any = array
+
+    def values(self) -> Any:
+        return self.array.read()
+
+    def drop(self) -> None:
+        self.array = None
 
 
 def is_uncut(value: Any) -> bool:
@@ -162,7 +205,7 @@ class Family:
     """A function of signatures that are written as the same terms, and its programs, each for a span of every variable.
 
     anywhere: whether these came from several places in the program, as layers of several widths do; then programs that do not give the
-    exact one's bits are none.
+    exact one's bits are none. unmade: signatures, one after the other, that have no program of their own.
     """
 
     def __init__(
@@ -178,12 +221,10 @@ class Family:
         self.function, self.make, self.jit = function, make, jit
         self.tree, self.avals, self.terms, self.anywhere = tree, avals, terms, anywhere
         self.programs: dict[tuple[Span, ...], Spanning | None] = {}
+        self.unmade = 0
 
-    def program(self, full: Vector) -> Spanning | None:
-        """The program for a signature, made here where there is none yet; None where there cannot be one."""
-        values = values_of(self.terms, full)
-        if values is None:
-            return None
+    def program(self, values: tuple[int, ...]) -> Spanning | None:
+        """The program for these values of the variables, made here where there is none yet; None where there cannot be one."""
         for floor, most in FLOORS:
             spans = tuple([span_of(v, floor) for v in values])
             if spans not in self.programs:
@@ -256,8 +297,9 @@ class Source:
 class Spanning:
     """A function's program for all sizes in some spans; nothing is traced where an earlier process did.
 
-    shapes, results: those of arguments and results, in symbolic sizes. dtypes: the results'. out: the structure of the results. work: elements that it makes,
-    and multiplies. exact: whether it gives the bits of programs of one size each. proven: whether it has run.
+    longer: the shapes of its arguments, None of those that are as they are. results: the shapes of what it gives in true sizes: ints, names of
+    variables, and terms of them. dtypes: the results'. out: the structure of the results. work: elements that it makes, and multiplies. exact:
+    whether it gives the bits of programs of one size each. proven: whether it has run.
     """
 
     def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
@@ -267,8 +309,11 @@ class Spanning:
             raise Refused("refused by a trace")
         skeleton, results, self.work, self.exact = found
         self.out = jax.tree.structure(unspelled(skeleton))
-        self.shapes = [g.shape for g in source.given]
-        self.results = [export.symbolic_shape(", ".join(dims)) if dims else () for dims, _ in results]
+        self.longer = [
+            tuple([evaluate(d, source.sizes) for d in g.shape]) if open_axes(g.shape) else None
+            for g in source.given
+        ]
+        self.results = [tuple([told(d, source.sizes) for d in dims]) for dims, _ in results]
         self.dtypes = [dtype for _, dtype in results]
         self.sizes = source.sizes
         self.proven = False
@@ -283,36 +328,45 @@ class Spanning:
         self.run = family.jit(padded)
 
 
+def told(dim: str, sizes: dict[str, int]) -> Any:
+    """A size in symbolic sizes, as `evaluated` takes it."""
+    return dim if dim in sizes else int(dim) if dim.isdigit() else export.symbolic_shape(dim)[0]
+
+
+def evaluated(dim: Any, true: dict[str, int]) -> int:
+    """A size, where variables have these values; terms are the few that take long."""
+    kind = type(dim)
+    return dim if kind is int else true[dim] if kind is str else int(evaluate(dim, true))
+
+
 class Way:
     """How calls of one signature are answered: the shapes that its arguments get, and the parts of the results that are theirs."""
 
-    __slots__ = ("avals", "committed", "direct", "longer", "numbers", "parts", "program", "sharding", "true")
+    __slots__ = ("avals", "committed", "direct", "numbers", "parts", "program", "sharding")
 
     def __init__(self, program: Spanning, values: Sequence[int], sharding: Any, committed: bool) -> None:
         true = dict(zip(program.sizes, values, strict=True))
-        self.program, self.true = program, true
+        self.program = program
         self.sharding, self.committed = sharding, committed
         self.numbers = np.asarray(values, np.int32)
-        self.longer = [
-            tuple([evaluate(d, program.sizes) for d in s]) if open_axes(s) else None for s in program.shapes
-        ]
+        shapes = [tuple([evaluated(d, true) for d in dims]) for dims in program.results]
         self.parts = [
-            tuple([slice(evaluate(d, true)) for d in s]) if open_axes(s) else None for s in program.results
+            None if all(type(d) is int for d in dims) else tuple(map(slice, shape))
+            for dims, shape in zip(program.results, shapes, strict=True)
         ]
-        shapes = [tuple([int(evaluate(d, true)) for d in s]) for s in program.results]
         self.avals = [form_named(s, n, False) for s, n in zip(shapes, program.dtypes, strict=True)]
         # Arguments in NumPy's memory go where JAX puts them.
         self.direct = sharding.device_set == {jax.devices()[0]}
 
     def examples(self, leaves: Sequence[Any]) -> list[Any]:
         """What the program is given in a call with such leaves, where its arrays go where JAX puts them."""
-        long = zip(leaves, self.longer, strict=True)
+        long = zip(leaves, self.program.longer, strict=True)
         return [self.numbers, *[like(leaf) if s is None else np.zeros(s, leaf.dtype) for leaf, s in long]]
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """The function's results, of which some may be `Uncut`; None where it turns out to have no program."""
         given: list[Any] = [self.placed(self.numbers)]
-        for leaf, shape in zip(leaves, self.longer, strict=True):
+        for leaf, shape in zip(leaves, self.program.longer, strict=True):
             if shape is not None:
                 given.append(self.lengthened(leaf, shape))
             else:
