@@ -90,23 +90,25 @@ class Program:
 
     __slots__ = (
         "_digest",
+        "_jitted",
         "_keeping",
         "_traced",
         "begun",
         "came",
         "forget",
         "function",
-        "jitted",
         "kept",
         "looked",
+        "name",
         "number",
         "options",
         "times",
     )
 
-    def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.function = function
-        self.jitted = jitted
+        self.name: str = getattr(function, "__name__", "program")
+        self._jitted: Any = None
         self.options = options
         self.number = next(_numbers)
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
@@ -117,10 +119,17 @@ class Program:
         # The form that came last, how often in a row, and what has JAX's compiled call forget this function's signatures.
         self.came: Form | None = None
         self.times = 0
-        self.forget: Callable[[], Any] = jitted.clear_cache
+        self.forget: Callable[[], Any] = lambda: None
         self._digest: bytes | bool | None = False
         self._keeping: bytes | bool | None = False
         self._traced: tuple[Form, Any] | None = None
+
+    @property
+    def jitted(self) -> Any:
+        """What `jax.jit` makes of the function, for what is to be traced or compiled."""
+        if self._jitted is None:
+            self._jitted = jax.jit(self.function, **self.options)
+        return self._jitted
 
     @property
     def digest(self) -> Any:
@@ -196,7 +205,7 @@ class Program:
         form = form_of(leaves, tree, self.options)
         if form is None or form in self.begun or (self.number, form) in _latest or self.is_ready(form):
             return
-        told = watched(self.jitted.__name__)
+        told = watched(self.name)
 
         def work() -> None:
             with told, jax.enable_x64(True):
@@ -222,7 +231,7 @@ class Program:
 
     def renew(self, form: Form, examples: tuple[Any, ...]) -> None:
         """Compile a form's program once more, with XLA's newer way to make loops; it is taken once JAX has forgotten the other."""
-        with watched(self.jitted.__name__), jax.enable_x64(True):
+        with watched(self.name), jax.enable_x64(True):
             leaves, tree = jax.tree.flatten(examples)
             if form_of(leaves, tree, self.options) == form:  # else this thread's JAX is set otherwise
                 made = self._compiled(self._name(form), form, examples, True)
@@ -294,7 +303,7 @@ class Program:
             made = self._compiled(None, form, args, not entry.quick)
             checker.compared += 1
             if made is None or made.key != entry.key:
-                checker.different.append(f"{self.jitted.__name__}{form.leaves}")
+                checker.different.append(f"{self.name}{form.leaves}")
         return entry
 
     def _compiled(
@@ -402,7 +411,7 @@ class Program:
         told = repr((str(form.tree), form.leaves, _surroundings(place, form.context), *taken))
         found = hashlib.blake2b(told.encode(), key=digest, digest_size=20)
         found.update(compile_options())
-        name = self.jitted.__name__
+        name = self.name
         return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{found.hexdigest()}"
 
 

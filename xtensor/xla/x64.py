@@ -66,7 +66,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jax.jit(function, **options), options)
+            return _with_own_miss(function, options)
     # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
     jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
@@ -95,21 +95,36 @@ def spare(array: Any) -> Any:
     return array if held and not has_room(array.nbytes) else copied(array)
 
 
-def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
-    """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
+def _info(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What JAX knows of a function that it compiles before it is called; without options, that of another, but where it stands: what JAX
+    looks at besides takes as long as all else here.
+    """
+    compiled: Any = jax.jit
+    if options:
+        return compiled(function, **options)._jit_info
+    if not _plain:
+        _plain.append(compiled(lambda *args: args)._jit_info)
+    code = getattr(function, "__code__", None)
+    told = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
+    return _plain[0]._replace(fun_sourceinfo=getattr(function, "__name__", "") + told, fun_signature=None)
+
+
+_plain: list[Any] = []
+
+
+def _with_own_miss(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    """The function compiled as `jax.jit` does, whose way into Python on a signature not seen before has 64-bit types on.
 
     JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
     """
-    info = jitted._jit_info
+    info = _info(function, options)
     donated = frozenset(info.donate_argnums)
-    name = jitted.__name__
-    program = Program(jitted._fun, jitted, options)
+    program = Program(function, options)
+    name = program.name
     plain = all(option == "donate_argnums" for option in options)
-    sized = (
-        None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit, prepare), (), None)
-    )
+    sized = None if not plain else getattr(function, "sized", None) or Sized(Families(jit, prepare), (), None)
 
-    undonated = Undonated(jitted._fun, options) if donated and plain else None
+    undonated = Undonated(function, options) if donated and plain else None
 
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
@@ -144,14 +159,14 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
             # there is room for them.
             args = tuple([jax.tree.map(spare, a) if i in donated else a for i, a in enumerate(args)])
         if traced:
-            return call(jitted._cache_miss, *args)
+            return call(program.jitted._cache_miss, *args)
         with watched(name):
             return call(program, args)
 
     key = jitting.keys(**{name: getattr(info, name) for name in KEYS})
     built = jitting.make(
         name,
-        jitted._fun,
+        function,
         cache_miss,
         info.static_argnums,
         info.static_argnames,
@@ -162,9 +177,9 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     )
     # Not the method itself: it would hide a cycle from the collector.
     program.forget = lambda: built._clear_cache()
-    made: Any = functools.wraps(jitted._fun)(built)
+    made: Any = functools.wraps(function)(built)
     # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
-    made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
+    made._fun, made._jit_info, made._xt_program = function, info, program
     made.sized = sized
     # Whether whoever calls it takes results that pend (`Uncut`).
     made._xt_may_pend = False
@@ -252,5 +267,5 @@ def prepare(program: Any, *examples: Any, told: Any = None) -> None:
     """
     made: Program | None = getattr(program, "_xt_program", None)
     if made is not None:
-        with watched(made.jitted.__name__) if told is None else told:
+        with watched(made.name) if told is None else told:
             call(made.prepare, *examples)

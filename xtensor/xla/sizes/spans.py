@@ -21,7 +21,7 @@ from ..store import remembered
 from ..symbolic import is_open
 from .padded import Refused, Sizes, evaluate, open_axes, run
 from .rules import is_exact
-from .terms import Span, Term, Vector, span_of, symbols, values_of
+from .terms import Span, Term, span_of, symbols
 
 __all__ = [
     "NEVER",
