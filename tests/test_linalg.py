@@ -179,3 +179,68 @@ def test_extreme_eigenvalues_of_a_pencil():
     close(values, np.sort(every)[::-1][:2], 1e-6)
     smallest, _ = xtensor.lobpcg(a, 1, largest=False)
     close(smallest, np.linalg.eigvalsh(a.numpy())[:1], 1e-6)
+
+
+SQUARE = "inv inv_ex lu_factor lu_factor_ex eig qr svd lu pinv".split()
+POSITIVE = "cholesky cholesky_ex eigh ldl_factor".split()
+SYSTEMS = [
+    "L.solve(a, b)",
+    "L.solve(a, b.mT, left=False)",
+    "L.solve(a.mT, b)",
+    "L.solve_triangular(a, b, upper=True)",
+    "L.solve_triangular(a, b.mT, upper=False, left=False)",
+    "L.lu_solve(*L.lu_factor(a), b)",
+    "L.lu_solve(*L.lu_factor(a), b.mT, left=False)",
+    "L.ldl_solve(*L.ldl_factor(a), b)",
+    "t.cholesky_solve(b, a)",
+    "t.ormqr(*t.geqrf(a), b)",
+    "t.ormqr(*t.geqrf(a), b.mT, left=False)",
+    "L.householder_product(*t.geqrf(a))",
+    "L.solve(a[..., :1, :1], b[..., :1, :])",
+]
+
+
+def laid(lib, program, a, b=None):
+    """The sizes and strides of what a program gives."""
+    values = {"t": lib, "L": lib.linalg, "a": lib.tensor(a), "b": None if b is None else lib.tensor(b)}
+    made = eval(program, values)
+    return [(tuple(t.shape), t.stride()) for t in (made if isinstance(made, tuple) else (made,))]
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("rows, columns", [(4, 4), (5, 3), (3, 5)])
+@pytest.mark.parametrize("name", SQUARE)
+def test_factors_lie_by_columns(torch, name, rows, columns, batch):
+    if rows != columns and name in ("inv", "inv_ex", "eig"):
+        pytest.skip("of square matrices")
+    a = np.random.default_rng(0).standard_normal((*batch, rows, columns)).astype(np.float32)
+    program = f"L.{name}(a)"
+    assert laid(xtensor, program, a) == laid(torch, program, a)
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("program", [*[f"L.{name}(a)" for name in POSITIVE], *SYSTEMS])
+def test_solutions_lie_by_columns(torch, program, batch):
+    draw = np.random.default_rng(0).standard_normal
+    a, b = draw((*batch, 4, 4)).astype(np.float32), draw((*batch, 4, 2)).astype(np.float32)
+    a = a @ a.swapaxes(-1, -2) + 4 * np.eye(4, dtype=np.float32)
+    assert laid(xtensor, program, a, b) == laid(torch, program, a, b)
+
+
+def test_what_lies_by_columns_is_saved_written_and_mapped_as_it_is():
+    a = xtensor.tensor([[4.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    factor = linalg.cholesky(a)
+    assert not factor.is_contiguous() and factor.mT.is_contiguous() and factor._base is None
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        factor.view(-1)
+    assert gradcheck(lambda x: linalg.cholesky(x @ x.mT), (a.detach().double().requires_grad_(),))
+    batch = xtensor.stack([a.detach(), a.detach() * 2])
+    mapped = xtensor.vmap(linalg.inv)(batch)
+    assert xtensor.equal(mapped, linalg.inv(batch))
+    primal, tangent = xtensor.func.jvp(linalg.inv, (a.detach(),), (xtensor.ones(2, 2),))
+    assert xtensor.allclose(tangent, -primal @ xtensor.ones(2, 2) @ primal)
+    made = linalg.inv(a.detach())
+    made[0, 1] = 7.0
+    assert made.mT[1, 0] == 7.0 and made.mT.reshape(-1).tolist()[2] == 7.0
+    meta = linalg.qr(xtensor.empty(5, 3, device="meta"))
+    assert [t.stride() for t in meta] == [(1, 5), (1, 3)]

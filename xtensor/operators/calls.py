@@ -258,7 +258,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if layout is not None:
         made = [wrap_strided(results, layout[0], layout[1])]
     else:
-        made = [wrap(results)] if op.single else [wrap(r) for r in results]
+        made = dispatch.made_of(op, key, results, operands)
     if asked:
         dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
     return dispatch.handed(op, made)

@@ -85,6 +85,7 @@ def declare(
     deprecated: tuple[tuple[str, ...], ...] = (),
     several: bool | None = None,
     formats: int = False,
+    columns: tuple[int, ...] | Callable[..., tuple[int, ...]] = (),
     pieces: Callable[..., Any] | None = None,
     copies: bool = False,
 ) -> Any:
@@ -109,6 +110,8 @@ def declare(
     op.zero_slope = zero_slope
     op.exact = exact
     op.formats = formats
+    op.columns = columns
+    op.alone = None if columns else op.alone
     op.copies = copies
     op.pieces = pieces
     op.namer = namer

@@ -40,6 +40,7 @@ from ..xla.x64 import call
 from .arguments import prepare
 from .below.aten import declared
 from .below.dispatching import asked_about, dispatched, dispatching, parts
+from .columns import as_columns, transposed
 from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
@@ -130,9 +131,10 @@ def arrays_of(value: Any) -> Any:
     return value
 
 
-def made_of(results: Any, single: bool) -> list[Tensor]:
-    """Tensors over results."""
-    return [wrap(r) for r in ((results,) if single else results)]
+def made_of(op: Operator, key: tuple[Any, ...], results: Any, runtime: Sequence[Any]) -> list[Tensor]:
+    """Tensors over results of a call with these arguments."""
+    several = (results,) if op.single else results
+    return as_columns(op.columns_of(key), several, runtime[0]) if op.columns else [wrap(r) for r in several]
 
 
 def has_meta(arrays: list[Any]) -> bool:
@@ -159,7 +161,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
         out = fold(op, key, runtime)
     else:
         out = invoke(op, op.program(key), arrays)
-    return made_of(out, op.single)
+    return made_of(op, key, out, runtime)
 
 
 def channels_last(deciding: Sequence[Any]) -> tuple[int, ...] | None:
@@ -339,6 +341,9 @@ def evaluate(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: lis
         out = call(jax.eval_shape, op.traced(key), *shapes)
     except Exception as error:
         raise clean(op, error) from None
+    if op.columns:
+        given = call(jax.eval_shape, transposed(op.traced(key), op.columns_of(key), op.single), *shapes)
+        return made_of(op, key, jax.tree.map(lambda o: MetaArray(o.shape, o.dtype), given), runtime)
     if not op.single:
         return [wrap(MetaArray(o.shape, o.dtype)) for o in out]
     if op.kind == "pointwise" and (layout := result_layout(runtime)) is not None:

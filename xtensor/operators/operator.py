@@ -20,6 +20,7 @@ from ..xla import segments
 from ..xla.cache import BoundedCache, clear_all, settings_read
 from ..xla.segments import SINGLE, prompt, waiter, waiter_of_tuples
 from ..xla.x64 import jit
+from .columns import by_columns, transposed
 from .derivatives import Rules
 from .levels.pushforward import Pushforward
 from .schema import Schema
@@ -41,7 +42,7 @@ def strong(value: Any) -> Any:
     return value
 
 
-def like_target(out: Any, values: tuple[Any, ...]) -> Any:
+def like_target(out: Any, values: tuple[Any, ...], *_: int) -> Any:
     """A result, or its tangent, as it is written to the first argument."""
     return fit_result(out, values[0].shape, values[0].dtype)
 
@@ -123,6 +124,8 @@ class Operator:
         self.pieces: Callable[..., Any] | None = None
         # How many of the first arguments may give the results their memory format.
         self.formats = 0
+        # The results that lie by columns where they are matrices; or what says which, of the static arguments.
+        self.columns: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
         # Whether PyTorch saves what it makes of the operands, so that they may be written to before a backward pass.
         self.copies = False
         self.refuses: Callable[..., None] | None = None
@@ -188,12 +191,20 @@ class Operator:
         found = self.programs.get(key)
         if found is None:
             run: Any = self.traced(key)
+            after = None
+            if self.columns:
+                columns = self.columns_of(key)
+                run, after = transposed(run, columns, self.single), by_columns(columns)
             if self.sizer is not None:
                 run.sized = self.sizer(key)
-            run.pushforward = Pushforward(self, key)
+            run.pushforward = Pushforward(self, key, after)
             found = self.programs[key] = jit(run)
             self.waits[key] = self.waiter(found, key)
         return found
+
+    def columns_of(self, key: tuple[Any, ...]) -> tuple[int, ...]:
+        """The results that lie by columns where they are matrices, for these static arguments."""
+        return self.columns(*key) if callable(self.columns) else self.columns
 
     def waiting(self, key: tuple[Any, ...]) -> Any:
         """The program for these static arguments, whose calls may wait."""
@@ -228,7 +239,7 @@ class Operator:
             return tuple([transpose(f, order) if f.ndim == len(order) else f for f in found])
 
         permuted.__name__ = self.name
-        permuted.pushforward = Pushforward(self, key, lambda out, _: transpose(out, order))  # pyright: ignore[reportFunctionMemberAccess]
+        permuted.pushforward = Pushforward(self, key, lambda out, *_: transpose(out, order))  # pyright: ignore[reportFunctionMemberAccess]
         return permuted
 
     def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Any:

@@ -29,6 +29,7 @@ from ...xla.symbolic import is_open
 from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
 from ..calls import MISSED, missed, recover, run_method
+from ..columns import as_columns
 from ..dispatch import record
 from ..inplace import recover_inplace, run_inplace
 from ..operator import Operator
@@ -223,6 +224,7 @@ NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
+    "as_columns": as_columns,
     "asked_operand": asked_operand,
     "asks_grad": asks_grad,
     "births": births,
@@ -458,8 +460,9 @@ def is_inlined(op: Operator) -> bool:
 
 
 def is_wide(op: Operator) -> bool:
-    """Whether an operator takes a sequence of tensors or gives several results."""
-    return not (op.single or op.shown == 1) or any(p.kind == "Arrays" for p in op.runtime)
+    """Whether an operator takes a sequence of tensors, or gives several results, or one of its own strides."""
+    several = not (op.single or op.shown == 1) or any(p.kind == "Arrays" for p in op.runtime)
+    return several or bool(op.columns)
 
 
 def tupled(names: Sequence[str]) -> str:
@@ -718,12 +721,17 @@ def several_results(op: Operator, runtime: list[Parameter]) -> list[str]:
             f"if flags == 0 and ({' or '.join(asked)}):",
             f"    record(op, {key_of(op)}, [{values}], [{arrays}], t)",
         ]
+    tensors = "[wrap(r)]" if op.single else "[wrap(c) for c in r]"
+    if op.columns:
+        tensors = (
+            f"as_columns(op.columns_of({key_of(op)}), {'(r,)' if op.single else 'r'}, {runtime[0].name})"
+        )
     several = (
         "returns(*t)" if op.returns is not None else f"tuple(t[:{op.shown}])" if op.hidden else "tuple(t)"
     )
     return fill(
         SEVERAL_RESULTS,
-        tensors="[wrap(r)]" if op.single else "[wrap(c) for c in r]",
+        tensors=tensors,
         recording=recording,
         given="t[0]" if op.single or op.shown == 1 else several,
     )

@@ -23,13 +23,14 @@ __all__ = ["Pushforward"]
 class Pushforward:
     """What `(values, tangents)` of an operator's arguments give: its results, and their tangents.
 
-    after: a linear function that each result goes through, as one that is written to a tensor of a certain dtype does.
+    after: a linear function of each result, all arguments and its place that it goes through, as one that is written to a tensor of a certain
+    dtype does.
     """
 
     _xt_identity = ("op", "key", "after")
 
     def __init__(
-        self, op: Any, key: tuple[Any, ...], after: Callable[[Any, tuple[Any, ...]], Any] | None = None
+        self, op: Any, key: tuple[Any, ...], after: Callable[[Any, tuple[Any, ...], int], Any] | None = None
     ) -> None:
         self.op = op
         self.key = key
@@ -72,8 +73,8 @@ class Pushforward:
         ]
         if self.after is not None:
             after = self.after
-            outs = [after(o, tuple(values)) for o in outs]
-            totals = [None if t is None else after(t, tuple(values)) for t in totals]
+            outs = [after(o, tuple(values), i) for i, o in enumerate(outs)]
+            totals = [None if t is None else after(t, tuple(values), i) for i, t in enumerate(totals)]
         return (outs[0] if op.single else tuple(outs)), totals
 
     def _by_kernel(self, run: Any, values: list[Any], along: list[Any]) -> list[Any]:

@@ -115,6 +115,7 @@ def over_batch(function: Any, batch: tuple[int, ...], *arrays: Any) -> Any:
 @general(
     out="exact",
     name="linalg_ldl_factor_ex",
+    columns=(0,),
     node="LinalgLdlFactorEx",
     returns=("LD", "pivots", "info"),
     derivatives=dict(input=no_derivative("linalg_ldl_factor_ex")),
@@ -232,6 +233,7 @@ def solve_one(packed: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
 @general(
     out="exact",
     name="linalg_ldl_solve",
+    columns=(0,),
     node="LinalgLdlSolve",
     derivatives=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")),
 )

@@ -134,6 +134,7 @@ def solve_factored(packed: Array, order: Array, B: Array) -> Array:
     autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_inv_ex",
+    columns=(0,),
     node="LinalgInvEx",
     returns=("inverse", "info"),
     derivatives=dict(input=lambda grads, result0: _inv_grad(grads[0], result0)),
@@ -214,6 +215,7 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
     autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_solve_ex",
+    columns=lambda left: (0,) if left else (),
     node="LinalgSolveEx",
     returns=("result", "info"),
     derivatives=rules_of("A B", _solve_grads),
@@ -307,7 +309,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return given(made, out, "general")
 
 
-@general(out="exact", name="linalg_solve_triangular", node="LinalgSolveTriangular", derivatives=FROM_KERNEL)
+@general(
+    out="exact",
+    name="linalg_solve_triangular",
+    columns=(0,),
+    node="LinalgSolveTriangular",
+    derivatives=FROM_KERNEL,
+)
 def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:

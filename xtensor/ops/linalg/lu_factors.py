@@ -84,6 +84,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
 @general(
     out="exact",
     name="linalg_lu_factor_ex",
+    columns=(0,),
     node="LinalgLuFactorEx",
     returns=("LU", "pivots", "info"),
     derivatives=FROM_KERNEL,
@@ -173,7 +174,13 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 # ---- solving -------------------------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="linalg_lu_solve", node="LinalgLuSolve", derivatives=FROM_KERNEL)
+@general(
+    out="exact",
+    name="linalg_lu_solve",
+    columns=lambda left, adjoint: (0,) if left else (),
+    node="LinalgLuSolve",
+    derivatives=FROM_KERNEL,
+)
 def factored_solution(
     LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False
 ) -> Array:

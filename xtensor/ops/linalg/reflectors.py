@@ -79,6 +79,7 @@ def product_of(input: Array, tau: Array) -> Array:
 @general(
     autocast=dict(cpu="float32"),
     name="linalg_householder_product",
+    columns=(0,),
     node="LinalgHouseholderProduct",
     out=True,
     derivatives=dict(
@@ -151,6 +152,7 @@ def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpo
     method=True,
     out="exact",
     name="ormqr",
+    columns=(0,),
     node="Ormqr",
     derivatives=dict(input=_ormqr_input_grad, tau=_ormqr_tau_grad, other=_ormqr_other_grad),
 )
@@ -194,6 +196,7 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
 @general(
     autocast=dict(cpu="float32"),
     name="geqrf",
+    columns=(0,),
     node="Geqrf",
     returns=("a", "tau"),
     method=True,
