@@ -355,6 +355,45 @@ def test_calls_wait_as_a_trial_says(pays: bool, monkeypatch: pytest.MonkeyPatch)
         segments.enable(before[0])
 
 
+def test_a_loop_that_nobody_reads_runs_turn_by_turn(together: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments that their length ends would begin elsewhere each time: here at 37 places, each with a program of its own."""
+    monkeypatch.setattr(structures.state, "hot", 4)
+    x = xtensor.linspace(0.1, 1, N)
+
+    def loop(turns: int, y: Any) -> Any:
+        for _ in range(turns):
+            for _ in range(12):
+                y = (y * 0.5 + x).abs()
+            y = y.sin()
+        return y
+
+    def compared(y: Any, turns: int) -> tuple[Any, dict[str, int]]:
+        before = segments.stats()["ended by"].get("a loop's turn", 0), segments.stats()["compiled"]
+        found = loop(turns, y)
+        told = segments.stats()
+        with segments.paused():
+            assert values(found)[0].tobytes() == values(loop(turns, y))[0].tobytes()
+        return found, {
+            "turns": told["ended by"]["a loop's turn"] - before[0],
+            "programs": told["compiled"] - before[1],
+        }
+
+    y, first = compared(x, 60)
+    assert first["turns"] > 40 and first["programs"] <= 3
+    # What was read in a turn's midst is made up for.
+    y, second = compared(y.neg(), 60)
+    assert second["turns"] > 40 and second["programs"] <= 3
+    ran = [s for s in every(structures.state.tree.root) if s.runs > 40]
+    assert 37 in [len(s.nodes) for s in ran]
+
+
+def every(node: Any) -> list[Any]:
+    """The structures that came, of a tree of nodes."""
+    below = {id(n): n for n in node.next.values()}.values()
+    own = [] if node.structure is None else [node.structure]
+    return own + [s for n in below for s in every(n)]
+
+
 def test_writes_and_versions(together: None) -> None:
     def write() -> list[Any]:
         x = xtensor.zeros(4, N)

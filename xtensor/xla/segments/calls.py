@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import math
 import sys
@@ -27,9 +28,12 @@ from .structures import (
     COUNTED,
     GAIN,
     IDLE,
+    LENGTH,
     LONGEST,
+    LOOP,
     NODES,
     PASSED,
+    WORK,
     Array,
     Node,
     Signature,
@@ -58,6 +62,10 @@ __all__ = [
     "waiter",
 ]
 
+ENOUGH = 16
+"""Calls of a segment that are made sooner together; more cost only time for compiling."""
+PATIENCE = 4096
+"""Calls in which a loop is looked for again."""
 MOST = 64
 """Calls of a segment: then it runs."""
 ALIASES = 4
@@ -68,12 +76,13 @@ VALUE = "a value"
 
 
 class Segment:
-    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before."""
+    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before. before: as `align` has it."""
 
-    __slots__ = ("calls", "late", "lock")
+    __slots__ = ("before", "calls", "late", "lock")
 
     def __init__(self) -> None:
         self.calls: list[Any] = [(state.tree.root, (), ())]
+        self.before: Sequence[Any] = ()
         self.late = False
         self.lock = threading.RLock()
 
@@ -113,6 +122,9 @@ class Segment:
             finally:
                 choose(before)
             last: Node = calls[-1][0]
+            full = why in (LENGTH, WORK) and len(calls) > ENOUGH
+            if full and last.structure is not None and not last.structure.whole:
+                align(calls, self.before)
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
             first: Node = calls[1][0]
@@ -123,6 +135,43 @@ class Segment:
                 try_out(calls, last)
 
     _run = finish
+
+
+def align(calls: list[Any], before: Sequence[Any]) -> None:
+    """Have segments end with a loop's turns where their length or work ends them: else each begins elsewhere in the loop, and none comes again.
+
+    before: the calls that came just before these, where that ended them too.
+    """
+    made = [(node.called.number, id(node.signature)) for node, _, _ in calls[1:]]
+    following = state.segment
+    if following is not None and len(following.calls) == 1:
+        following.before = made
+    turn = state.turn
+    if not (turn and state.start and made[0][0] == state.start[1] and made[turn:] == made[:-turn]):
+        turn = period([*before, *made])
+        if not before or turn > len(made):
+            return
+        numbers = [number for number, _ in made[:turn]]
+        pairs = collections.Counter(zip([numbers[-1], *numbers[:-1]], numbers, strict=True))
+        # Wherever in the loop this segment began, it is the same pair.
+        state.turn = turn
+        state.start = min([pair for pair, count in pairs.items() if count == 1], default=None)
+        if state.start not in (None, (numbers[-1], numbers[0])):
+            seek()
+            return
+    calls[turn * min(-(-ENOUGH // turn), len(made) // turn)][0].ends = LOOP
+
+
+def period(found: Sequence[Any]) -> int:
+    """After how many elements a sequence repeats; its length where it does not."""
+    # As Knuth, Morris and Pratt: of each part from the beginning, how much of that is its end too.
+    ends, at = [0], 0
+    for one in found[1:]:
+        while at and found[at] != one:
+            at = ends[at - 1]
+        at += found[at] == one
+        ends.append(at)
+    return len(found) - ends[-1]
 
 
 def try_out(calls: list[Any], last: Node) -> None:
@@ -144,12 +193,15 @@ def try_out(calls: list[Any], last: Node) -> None:
 def switch(waits: bool) -> None:
     """Have calls wait, or not, in a trial."""
     state.idle = 0 if waits else 1
+    state.seeking = 0
     begin()
+    if waits:
+        seek()
 
 
 def judged(pays: bool | None) -> None:
     """End a trial. pays: whether calls shall wait; None where it says nothing."""
-    state.trial, state.ran = None, 0
+    state.trial, state.ran, state.seeking = None, 0, 0
     if pays is False:
         state.idle, state.segment = state.away, None
         state.away = min(4 * state.away, LONGEST)
@@ -159,6 +211,7 @@ def judged(pays: bool | None) -> None:
         state.passed, state.away = 0, 4 * IDLE
     state.idle = 0
     begin()
+    seek()
 
 
 def elsewhere(how: Callable[..., bool | None], *told: Any) -> bool | None:
@@ -185,15 +238,36 @@ def begin() -> None:
     state.segment = Segment() if state.on and not (state.blocks or state.idle) else None
 
 
-def pass_by(number: int) -> None:
-    """Count a call that does not wait since structures did not come again, or a trial is on."""
+def seek() -> None:
+    """Let calls wait from where a loop's turn begins, where one was found."""
+    if state.start is not None and state.segment is not None:
+        state.idle, state.seeking, state.last, state.segment = 1, PATIENCE, 0, None
+
+
+def pass_by(number: int) -> bool:
+    """Count a call that does not wait since structures did not come again, or a trial is on, or a loop's turn has not begun; False where this
+    one begins it.
+    """
     if state.trial is not None:
         state.trial.seen(number)
-        return
-    state.idle -= 1
-    if not state.idle:
-        state.epoch += 1
-        begin()
+    elif not state.seeking:
+        state.idle -= 1
+        if not state.idle:
+            state.epoch += 1
+            begin()
+            seek()
+        return True
+    if state.seeking:
+        if (state.last, number) == state.start:
+            state.idle = state.seeking = 0
+            begin()
+            return state.segment is None
+        state.last = number
+        state.seeking -= 1
+        if not state.seeking:
+            state.start, state.idle = None, 0
+            begin()
+    return True
 
 
 def pass_first(node: Node) -> None:
@@ -210,14 +284,14 @@ def rest(much: int) -> None:
         state.passed, state.rest = 0, IDLE
     elif state.passed >= PASSED and state.background:
         state.rest = min(2 * state.rest, LONGEST)
-        state.passed, state.idle, state.segment = 0, state.rest, None
+        state.passed, state.idle, state.seeking, state.segment = 0, state.rest, 0, None
 
 
 def wake() -> None:
     """A program was compiled: what comes next may have to be compiled too, which calls that wait do beside each other."""
     if state.idle and not state.making:
         state.trial = None
-        state.idle = 0
+        state.idle = state.seeking = 0
         state.epoch += 1
         begin()
 
@@ -248,7 +322,8 @@ def enable(on: bool) -> None:
     """Whether calls may wait from now on."""
     finish()
     state.trial = None
-    state.idle = state.passed = 0
+    state.idle = state.passed = state.seeking = 0
+    state.start = None
     if state.on is not (on and inside is not None):
         state.on = not state.on
         clear_all()  # functions hold programs whose calls wait, or those that do not
@@ -325,9 +400,9 @@ WAIT = """
 def wait({parameters}):
     segment = state.segment
     if segment is None or others:
-        if state.idle:
-            pass_by(number)
-        return program({arguments})
+        if not state.idle or pass_by(number) or others:
+            return program({arguments})
+        segment = state.segment
 {keys}
     calls = segment.calls
     node = calls[-1][0].next.get((number, {names}))
@@ -345,7 +420,7 @@ def wait({parameters}):
         return odd(({arguments}))
 {results}
     if len(calls) > {most} or node.ends:{keep}
-        segment.finish("its length" if len(calls) > {most} else "its work")
+        segment.finish(node.ends or LENGTH)
     return {given}
 """
 KEY = """
@@ -410,7 +485,8 @@ class Waiter:
 
     def at_once(self, args: tuple[Any, ...]) -> Any:
         """A call that does not wait."""
-        return self.program(*grouped(self.lengths, [a if type(a) is Array else come(a) for a in args]))
+        flat = [a if type(a) is Array else come(a) for a in args]
+        return self.program(*flat) if self.lengths is None else self.program(*grouped(self.lengths, flat))
 
     def learn(self, segment: Segment, args: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
         """The node of a call that is not found by its arguments; or, in a tuple, what the call gives."""
@@ -565,6 +641,8 @@ def is_jaxpr(value: Any) -> bool:
 
 def come(value: Any) -> Any:
     """An argument that is there, or `Uncut`."""
+    if type(value) is Pending and value._value is not None:
+        return value._value
     return value if is_uncut(value) else settled(value)
 
 
@@ -658,6 +736,7 @@ def flat_waiter(
     )
     namespace: dict[str, Any] = {
         "Array": Array,
+        "LENGTH": LENGTH,
         "Node": Node,
         "Pending": Pending,
         "Uncut": Uncut,

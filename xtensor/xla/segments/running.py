@@ -16,7 +16,7 @@ from ..pending import Pending, Work, settled, workers
 from ..sizes.spans import is_uncut
 from ..x64 import is_ready, jit, prepare
 from .apart import apart
-from .structures import GAIN, IDLE, LONG, STRANGE, Node, counts, joins, state, watchers
+from .structures import GAIN, IDLE, LONG, STRANGE, WORK, Array, Node, counts, joins, state, watchers
 
 __all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding"]
 
@@ -297,16 +297,21 @@ def by_call(calls: list[Any]) -> bool:
         except Exception as error:
             failed = failed or error
             continue
-        values = jax.tree.leaves(found)
-        if Pending in map(type, values):
-            hand_over(results, values)
-        else:  # in one call of C, so that a signal finds all results, or none
-            any(map(set_value, results, values))
-        node.signature.ready = True
-        node.unmade = False
-        if node.signature.is_long():
-            node.waits = False
-        node.ends = node.ends or node.work > LONG
+        if type(found) is Array:
+            results[0]._value = found
+        else:
+            values = jax.tree.leaves(found)
+            if Pending in map(type, values):
+                hand_over(results, values)
+            else:  # in one call of C, so that a signal finds all results, or none
+                any(map(set_value, results, values))
+        if node.unmade or not node.signature.ready:
+            node.signature.ready = True
+            node.unmade = False
+            if node.signature.is_long():
+                node.waits = False
+            if node.work > LONG:
+                node.ends = node.ends or WORK
     if failed is not None:
         try:
             raise failed

@@ -27,6 +27,8 @@ UNPAID = 64
 PASSED = 512
 """Two for each such segment or call, one for a segment that may gain later, and two less for one that gains: past so many no call waits
 for a while, or until one has to be compiled."""
+WORK, LENGTH, LOOP = "its work", "its length", "a loop's turn"
+"""What ends segments by themselves."""
 GAIN = 8.0
 """What the calls of a segment have to gain, all together, so that they run faster as one program."""
 READING, WRITING = -0.5, -1.5
@@ -117,14 +119,15 @@ class Node:
         self.waits = parent is not None and not (signature.is_long() and called.is_ready(signature))
         self.avals: Sequence[Any] = signature.avals if self.waits else ()
         self.aval = self.avals[0] if self.avals else None
-        # Whether a segment that comes to here is to run.
+        # Why a segment that comes to here is to run; empty where it is not.
         self.size = self.work = 0.0
         if parent is not None and self.waits:
             self.size = parent.size + signature.size
             self.work = parent.work + signature.work
         # While programs are being compiled, what comes next is found out meanwhile.
         self.unmade = parent is not None and self.waits and (parent.unmade or not called.is_ready(signature))
-        self.ends = (self.work > LONG and not self.unmade) or self.size > HELD_BYTES
+        full = (self.work > LONG and not self.unmade) or self.size > HELD_BYTES
+        self.ends = WORK if full else ""
         self.gain = 0.0 if parent is None else parent.gain + (called.gain if self.waits else 0.0)
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
@@ -162,11 +165,14 @@ class Tree:
 class State:
     """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
 
-    strange: segments of new structures that ran last. passed: what gained nothing of late (`PASSED`). idle: calls that
-    do not wait, from now on, unless a program has to be compiled; rest: how many they were last. epoch: how often calls began to
-    wait again. hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a
-    thread. making: programs for segments that are being made. trial: of whether waiting pays, while it goes on. ran: segments
-    that ran as one program since the last one; due: how many are to before the next; away: calls that do not wait after one in which it did not.
+    strange: segments of new structures that ran last. start: of a loop whose turns are segments, the numbers of two calls in
+    a row, of which the second begins one; turn: how many it has; seeking: calls that do not wait until then, at most; last:
+    the number of the call before. passed: what gained nothing of late (`PASSED`). idle: calls that do not wait, from now on,
+    unless a program has to be compiled; rest: how many they were last. epoch: how often calls began to wait again. hot: times
+    that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread. making:
+    programs for segments that are being made. trial: of whether waiting pays, while it goes on. ran: segments that ran as one
+    program since the last one; due: how many are to before the next; away: calls that do not wait after one in which it did
+    not.
     """
 
     def __init__(self) -> None:
@@ -175,6 +181,8 @@ class State:
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
         self.blocks = self.strange = self.passed = self.making = self.epoch = 0
         self.background = told() != "hot"
+        self.start: tuple[int, int] | None = None
+        self.turn = self.seeking = self.last = 0
         self.trial: Trial | None = None
         self.ran = 0
         self.due = DUE
