@@ -244,3 +244,12 @@ def test_what_lies_by_columns_is_saved_written_and_mapped_as_it_is():
     assert made.mT[1, 0] == 7.0 and made.mT.reshape(-1).tolist()[2] == 7.0
     meta = linalg.qr(xtensor.empty(5, 3, device="meta"))
     assert [t.stride() for t in meta] == [(1, 5), (1, 3)]
+
+
+def test_least_squares_take_batches_as_far_as_the_matrices_have_some(torch):
+    a, b = np.ones((3, 4, 4), np.float32), np.ones((4, 2), np.float32)
+    for lib in (torch, xtensor):
+        with pytest.raises(
+            RuntimeError, match=r"size of tensor a \(3\) must match the size of tensor b \(4\)"
+        ):
+            lib.linalg.lstsq(lib.tensor(a), lib.tensor(b))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...geometry import broadcast_shapes
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -196,6 +197,8 @@ def lstsq(
     if sizes_of(right)[-2] != m:
         at = f"input.size(-2) should match other.size({-1 if vector else -2})"
         raise RuntimeError(f"{name}: {at}")
+    batch = input.dim() - 2
+    broadcast_shapes(tuple(sizes_of(input))[:batch], tuple(sizes_of(right))[:batch])
     if input.dtype is not b.dtype:
         raise RuntimeError(
             f"{name}: Expected input and other to have the same dtype, but got input's dtype {input.dtype.scalar_name} and "
