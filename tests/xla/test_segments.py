@@ -526,10 +526,11 @@ def test_work_is_done_once_and_again_after_an_interrupt() -> None:
     assert work.result() == 3 and work.result() == 3 and len(done) == 2
 
 
-def test_synchronize_runs_what_waits(together: None) -> None:
+@pytest.mark.parametrize("wait", [lambda: xtensor.devices.synchronize("cpu"), xtensor.cpu.synchronize])
+def test_synchronize_runs_what_waits(together: None, wait: Any) -> None:
     y = xtensor.ones(N) * 7
     assert pends(y)
-    xtensor.devices.synchronize("cpu")
+    wait()
     assert not pends(y)
 
 
