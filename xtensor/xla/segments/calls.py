@@ -564,8 +564,7 @@ class Waiter:
                 self.program._clear_cache()
             if found is not None or came:
                 # Programs over other sizes answer such calls, at once.
-                signature = self.signatures[held] = Signature((), form, held, 1 << 62)
-                signature.ready = True
+                self.never(form, held)
                 return (self.at_once(args) if found is None else found,)
         if state.background and form not in self.met and made.is_ready(form):
             # Loaded here it is used sooner than by a thread, and a program that runs once needs no more than that.
@@ -574,10 +573,16 @@ class Waiter:
         told = facts(self.program, tuple(self.forms(held)), describe)
         large = told["size"] > LARGE and form.device.platform == "cpu"
         if told["effects"] or large:  # what may find no memory fails at once
+            self.never(form, held)
             return (self.at_once(args),)
         return Signature(
             [form_named(tuple(s), d, w) for s, d, w in told["results"]], form, held, told["products"]
         )
+
+    def never(self, form: Any, held: Any) -> None:
+        """Keep that calls with such arguments do not wait."""
+        signature = self.signatures[held] = Signature((), form, held, 1 << 62)
+        signature.ready = True
 
     def forms(self, held: Sequence[Any]) -> list[Any]:
         """What stands for arguments of these forms when the program is compiled."""
