@@ -34,13 +34,17 @@ class NumberArrays(BoundedCache[tuple[type, Any], Any]):
             raise LookupError
         if kind is int and not -(2**63) <= value < 2**63:
             raise LookupError
+        if kind is float and value == 0:  # 0.0 and -0.0 are one key
+            key = kind, repr(value)
+            kept = self.get(key)
+            if kept is not None:
+                return kept
         if tracing.recorder is None:
             array = call(_as_weak, value)
         else:  # who records what programs come to reads numbers out of their operands
             with jax.ensure_compile_time_eval():
                 array = call(_as_weak, value)
-        # 0.0 and -0.0 are one key; what is made while JAX traces belongs to that trace.
-        if (kind is float and value == 0) or isinstance(array, Tracer):
+        if isinstance(array, Tracer):  # what is made while JAX traces belongs to that trace
             return array
         self[key] = array
         return array
