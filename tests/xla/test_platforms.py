@@ -110,13 +110,16 @@ def test_running_sums_by_products(dtype: str, reverse: bool) -> None:
     def check() -> None:
         random = np.random.default_rng(4)
         large = {"float32": 3e38, "float64": 1.5e308}[dtype]
-        for n in (64, 100, 1024, 1500):
+        for n in (16, 40, 64, 100, 1024, 1500):
             x = random.normal(size=(-(-(2**14) // n), n)).astype(dtype)
             tolerance = 1e-5 if dtype == "float32" else 1e-12
             wanted = np.cumsum(x[:, ::-1] if reverse else x, 1, "float64")
             wanted = wanted[:, ::-1] if reverse else wanted
-            found = cumulative.running_sum(jnp.asarray(x), 1, reverse)
-            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.sqrt(n))
+            for found in (
+                cumulative.running_sum(jnp.asarray(x), 1, reverse),
+                cumulative.running_sum(jnp.asarray(x.T), 0, reverse).T,
+            ):
+                np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.sqrt(n))
             np.testing.assert_allclose(
                 cumulative._by_products(jnp.asarray(x), reverse),
                 wanted,

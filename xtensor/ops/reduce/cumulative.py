@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,6 +21,7 @@ from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, sizes_of
 from ...xla.platforms import on_cpu
+from ...xla.symbolic import is_open
 from ..shape.joining import cat
 from .reductions import computed, is_complex, is_float, total_dtype
 
@@ -54,22 +57,31 @@ BLOCK = 16
 def running_sum(x: Any, axis: int, reverse: bool = False) -> Any:
     """The sums of the elements up to each along `axis`, or from each on."""
     plain = lambda x: lax.cumsum(x, axis, reverse)
-    if axis != x.ndim - 1 or x.dtype not in (np.float32, np.float64) or x.shape[-1] < 64 or x.size < 2**14:
+    if x.dtype not in (np.float32, np.float64) or not is_long(x.shape, axis):
         return plain(x)
-    return on_cpu("cumsum", lambda x: _checked(x, reverse), plain, x)
+    return on_cpu("cumsum", lambda x: _checked(x, axis, reverse), plain, x)
 
 
-def _checked(x: Any, reverse: bool) -> Any:
+def is_long(shape: Sequence[Any], axis: int) -> bool:
+    """Whether products are faster; of open sizes, where only the last dimension is."""
+    if any(map(is_open, shape)):
+        return axis == len(shape) - 1 and not (shape[-1] < 64 or math.prod(shape) < 2**14)
+    return shape[axis] >= BLOCK and math.prod(shape) >= 2**12
+
+
+def _checked(x: Any, axis: int, reverse: bool) -> Any:
     """`_by_products` where it holds: what is not finite, anywhere, leaves no total finite."""
-    made = _by_products(x, reverse)
-    totals = made[..., 0 if reverse else -1]
+    made = jnp.moveaxis(_by_products(jnp.moveaxis(x, axis, -1), reverse), -1, axis)
+    totals = lax.index_in_dim(made, 0 if reverse else -1, axis, keepdims=False)
     finite = jnp.isfinite(jnp.sum(totals * np.zeros((), x.dtype)))
-    return lax.cond(finite, lambda x, made: made, lambda x, made: lax.cumsum(x, x.ndim - 1, reverse), x, made)
+    return lax.cond(finite, lambda x, made: made, lambda x, made: lax.cumsum(x, axis, reverse), x, made)
 
 
 def _by_products(x: Any, reverse: bool) -> Any:
     """Running sums along the last dimension as products of blocks with a triangle of ones, and of their totals likewise."""
     *lead, n = x.shape
+    if not is_open(n) and n <= 4 * BLOCK:
+        return _times_ones(x, reverse)
     count = -(-n // BLOCK)
     padded = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * len(lead) + [(0, count * BLOCK - n, 0)])
     within = _times_ones(padded.reshape(-1, BLOCK), reverse).reshape(*lead, count, BLOCK)
