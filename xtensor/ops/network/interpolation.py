@@ -6,6 +6,7 @@ gradient gathers too, through the transposed table, so that no scatter runs and 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -25,6 +26,8 @@ from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 NONE = -1  # an index that stands for no element
+FEW = 8
+"""Elements of a sum that are gathered each by itself."""
 
 
 # ---- which elements, with what weights -----------------------------------------------------------------------------
@@ -160,11 +163,15 @@ def open_taps(mode: str, size: Any, out: Any, scale: float | None, align: bool, 
 
 def combine_open(x: Any, axis: int, index: Any, weight: Any) -> Any:
     """`combine` by a table of open sizes."""
-    parts = jnp.take(x, index, axis=axis, mode="clip")
     if weight is None:
-        return parts.squeeze(axis + 1)
+        return jnp.take(x, index[:, 0], axis=axis, mode="clip")
     tail = (1,) * (x.ndim - axis - 1)
-    return jnp.sum(parts * weight.astype(x.dtype).reshape(weight.shape + tail), axis=axis + 1)
+    shares = weight.astype(x.dtype)
+    parts = [
+        jnp.take(x, index[:, k], axis=axis, mode="clip") * shares[:, k].reshape((-1, *tail))
+        for k in range(weight.shape[1])
+    ]
+    return functools.reduce(jnp.add, parts)
 
 
 def transposed(index: Any, weight: Any, size: int) -> tuple[Any, Any]:
@@ -192,6 +199,14 @@ def combine(x: Any, axis: int, index: Any, weight: Any) -> Any:
             return x
         if (index != NONE).all():
             return jnp.take(x, index[:, 0].astype(np.int32), axis=axis, mode="clip")
+    if index.shape[1] <= FEW:
+        # One gather for each: XLA computes what a gather of them all reads anew for every element.
+        parts = [part for k in range(index.shape[1]) for part in tap(x, axis, index[:, k], weight[:, k])]
+        return (
+            functools.reduce(jnp.add, parts)
+            if parts
+            else jnp.zeros((*shape[:axis], len(index), *shape[axis + 1 :]), x.dtype)
+        )
     flat = np.maximum(index, 0).astype(np.int32).reshape(-1)
     parts = jnp.take(x, flat, axis=axis, mode="clip").reshape(
         (*shape[:axis], *index.shape, *shape[axis + 1 :])
@@ -201,6 +216,17 @@ def combine(x: Any, axis: int, index: Any, weight: Any) -> Any:
         present = (index != NONE).reshape(index.shape + tail)
         weighed = jnp.where(present, weighed, jnp.zeros((), x.dtype))
     return jnp.sum(weighed, axis=axis + 1)
+
+
+def tap(x: Any, axis: int, index: Any, weight: Any) -> list[Any]:
+    """One summand of `combine`; none where it names no element."""
+    tail = (1,) * (x.ndim - axis - 1)
+    present = index != NONE
+    if not present.any():
+        return []
+    part = jnp.take(x, np.maximum(index, 0).astype(np.int32), axis=axis, mode="clip")
+    part = part * jnp.asarray(weight.reshape(-1, *tail), x.dtype)
+    return [part if present.all() else jnp.where(present.reshape(-1, *tail), part, jnp.zeros((), x.dtype))]
 
 
 def combine_whole(x: Any, axis: int, index: Any, weight: Any) -> Any:
