@@ -40,7 +40,7 @@ from ..xla.x64 import call
 from .arguments import prepare
 from .below.aten import declared
 from .below.dispatching import asked_about, dispatched, dispatching, parts
-from .columns import as_columns, transposed
+from .functions.columns import as_columns, transposed
 from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save

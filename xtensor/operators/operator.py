@@ -20,8 +20,8 @@ from ..xla import segments
 from ..xla.cache import BoundedCache, clear_all, settings_read
 from ..xla.segments import SINGLE, prompt, waiter, waiter_of_tuples
 from ..xla.x64 import jit
-from .columns import by_columns, transposed
 from .derivatives import Rules
+from .functions.columns import by_columns, transposed
 from .levels.pushforward import Pushforward
 from .schema import Schema
 from .write import fit_result

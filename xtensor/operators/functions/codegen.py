@@ -29,7 +29,6 @@ from ...xla.symbolic import is_open
 from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
 from ..calls import MISSED, missed, recover, run_method
-from ..columns import as_columns
 from ..dispatch import record
 from ..inplace import recover_inplace, run_inplace
 from ..operator import Operator
@@ -37,6 +36,7 @@ from ..reading import fresh, whole
 from ..saved import result_index, save
 from ..schema import EMPTY, MISSING, Parameter
 from ..write import refuse_captured, write_out
+from .columns import as_columns
 from .deferred import deferred
 from .older import call_older
 from .overloads import AXES

@@ -624,9 +624,9 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     if found is not None:
         return sized_view(input, sizes)
     result = sized_view(input.contiguous(), geometry.infer_size(sizes, input.numel()))
-    # Nobody else sees the copy, so the result is no view.
-    assert result._xt_view is not None
-    result._xt_view.base = None
+    # Nobody else sees the copy, so the result is no view; where views are taken out it is none anyway.
+    if result._xt_view is not None:
+        result._xt_view.base = None
     return result
 
 

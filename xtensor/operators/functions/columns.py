@@ -10,9 +10,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..geometry import contiguous_strides
-from ..tensor import Tensor, sizes_of, wrap, wrap_strided
-from ..xla.cache import bounded
+from ...geometry import contiguous_strides
+from ...tensor import Tensor, sizes_of, wrap, wrap_strided
+from ...xla.cache import bounded
 
 __all__ = ["as_columns", "by_columns", "transposed"]
 
