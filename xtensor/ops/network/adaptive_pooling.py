@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,6 +18,7 @@ from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..reduce.reductions import argument
 from .pooling import better, lowest, scatter_flat
+from .tables import NONE, combine, transposed
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -111,14 +111,34 @@ def average(x: Any, out: tuple[int, ...]) -> Any:
             shape = (*x.shape[:axis], wanted, size // wanted, *x.shape[axis + 1 :])
             x = jnp.sum(x.reshape(shape), axis=axis + 1) / np.asarray(size // wanted, x.dtype)
             continue
-        index, inside = members(size, wanted)
-        parts = jnp.take(x, index.reshape(-1), axis=axis)
-        parts = parts.reshape((*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
-        tail = (1,) * (x.ndim - axis - 1)
-        parts = jnp.where(inside.reshape(inside.shape + tail), parts, jnp.zeros((), x.dtype))
-        count = inside.sum(axis=1).astype(x.dtype).reshape((-1, *tail))
-        x = jnp.sum(parts, axis=axis + 1) / count
+        table, count = windows(size, wanted)
+        x = combine(x, axis, table, np.ones(table.shape)) / along(count, x, axis)
     return x.astype(own)
+
+
+def average_back(grad: Any, sizes: tuple[int, ...], out: tuple[int, ...]) -> Any:
+    """The transpose of `average`, of an image of `sizes`."""
+    own = grad.dtype
+    grad = grad.astype(dtypes.compute_type(dtype_of(grad)).numpy)
+    for i, (size, wanted) in reversed(list(enumerate(zip(sizes, out, strict=True)))):
+        axis = grad.ndim - len(out) + i
+        if wanted and size % wanted == 0:
+            each = grad / np.asarray(size // wanted, grad.dtype)
+            grad = jnp.repeat(each, size // wanted, axis=axis)
+            continue
+        table, count = windows(size, wanted)
+        grad = combine(grad / along(count, grad, axis), axis, *transposed(table, np.ones(table.shape), size))
+    return grad.astype(own)
+
+
+def windows(size: int, wanted: int) -> tuple[Any, Any]:
+    """The windows as a table, and how many elements each has."""
+    index, inside = members(size, wanted)
+    return np.where(inside, index, NONE), inside.sum(axis=1)
+
+
+def along(count: Any, x: Any, axis: int) -> Any:
+    return jnp.asarray(count.reshape((-1,) + (1,) * (x.ndim - axis - 1)), x.dtype)
 
 
 def _average(n: int, input: Any, output_size: Any) -> Any:
@@ -145,9 +165,8 @@ def refuse_empty(name: str, n: int, grad: Any) -> None:
 def average_rule(n: int) -> dict[str, Any]:
     def rule(grad: Any, input_shape: Any, output_size: Any) -> Any:
         refuse_empty("adaptive_avg_pool", n, grad)
-        out = resolve("", n, output_size, tuple(input_shape)[-n:])
-        like = jax.ShapeDtypeStruct(tuple(input_shape), grad.dtype)
-        return jax.linear_transpose(lambda x: average(x, out), like)(grad)[0]
+        sizes = tuple(input_shape)[-n:]
+        return average_back(grad, sizes, resolve("", n, output_size, sizes))
 
     return {"input": rule}
 
