@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import xtensor
+from xtensor.ops.network import convolution_cpu
 from xtensor.ops.network.convolution import Convolution
 
 # n, (N, C, O), size, kernel, stride, padding, dilation, groups
@@ -80,3 +81,25 @@ def test_no_kernel_meets_less_than_itself() -> None:
     ):
         arrays = [t._xt_storage.array for t in args]
         assert "stablehlo.convolution" not in jax.jit(call).lower(*arrays).as_text()
+
+
+@pytest.mark.parametrize(
+    "kernel, stride", [((4, 4), (2, 2)), ((3, 3), (2, 3)), ((5, 3), (2, 1)), ((2, 2), (2, 2))]
+)
+@pytest.mark.parametrize("padding, more", [(0, 0), (1, 0), (1, 1), (2, 0)])
+def test_transposed_convolutions_by_phases(torch, monkeypatch, kernel, stride, padding, more):
+    """Results and gradients, also where a border cuts off whole rows or what is added has none of the kernel."""
+    if more and 1 in stride:
+        pytest.skip("less is added than a stride")
+    monkeypatch.setattr(convolution_cpu, "MANY_PRODUCTS", 1)
+    random = np.random.default_rng(0)
+    x, weight = (random.standard_normal(s).astype(np.float32) for s in ((2, 3, 5, 7), (3, 4, *kernel)))
+
+    def run(lib):
+        a, w = (lib.tensor(v, requires_grad=True) for v in (x, weight))
+        made = lib.nn.functional.conv_transpose2d(a, w, None, stride, padding, more)
+        (made * made.detach()).sum().backward()
+        return [t.detach().numpy() for t in (made, a.grad, w.grad)]
+
+    for expected, found in zip(run(torch), run(xtensor), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

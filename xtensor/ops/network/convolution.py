@@ -40,6 +40,8 @@ from .convolution_cpu import (
     pointwise_weight,
     row_weight,
     shifted,
+    spread_by_phases,
+    spreads,
     unfolded_weight,
 )
 
@@ -398,6 +400,18 @@ class Convolution:
                 way = "convolution of few places", self.by_columns
             elif has_phases(x.shape[2:], weight.shape, self.stride, self.dilation, self.groups):
                 way = "strided convolution", lambda x, w: by_phases(x, w, self.stride, self.padding)
+        elif self.transposed and x.ndim == self.n + 2 and x.dtype.itemsize > 2 and x.size:
+            out = [
+                (size - 1) * s + k - low - high + more
+                for size, s, k, (low, high), more in zip(
+                    x.shape[2:], self.stride, kernel, self.padding, self.output_padding, strict=True
+                )
+            ]
+            if spreads(x.shape, weight.shape, self.stride, self.dilation, self.groups, out):
+                way = (
+                    "transposed convolution by phases",
+                    lambda x, w: spread_by_phases(x, w, self.stride, self.padding, out),
+                )
         if way is None and self.has_planes(x.shape, weight.shape):
             way = "convolution of volumes", self.by_planes
         return self.run(x, weight) if way is None else on_cpu(*way, self.run, x, weight)

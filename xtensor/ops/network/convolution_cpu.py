@@ -171,6 +171,57 @@ def by_phases(x: Any, weight: Any, stride: Any, padding: Any) -> Any:
     )
 
 
+MANY_PRODUCTS = 1 << 28
+"""Products of an image spread out among zeros from which its phases are convolved by themselves: each is one more program's part to compile."""
+
+
+def spreads(
+    shape: Sequence[int], weight: Sequence[int], stride: Any, dilation: Any, groups: int, out: Any
+) -> bool:
+    """Whether a transposed convolution of `(N, C, H, W)` is done phase by phase."""
+    if len(shape) != 4 or any(map(is_open, shape)):
+        return False
+    if groups != 1 or max(stride) == 1 or any(d != 1 for d in dilation):
+        return False
+    products = shape[0] * math.prod(weight) * math.prod(out)
+    return all(k >= s for k, s in zip(weight[2:], stride, strict=True)) and products >= MANY_PRODUCTS
+
+
+def spread_by_phases(x: Any, weight: Any, stride: Any, padding: Any, out: Sequence[int]) -> Any:
+    """The transposed convolution of `(N, C, H, W)` with `(C, O, *)`: for each place among the zeros that it would put between elements,
+    a convolution with the part of the kernel that meets elements there.
+    """
+    weight = lax.rev(jnp.swapaxes(weight, 0, 1), (2, 3))
+    geometry = []
+    for size, k, s, (low, _), wanted in zip(x.shape[2:], weight.shape[2:], stride, padding, out, strict=True):
+        most = -(-wanted // s)
+        before = k - 1 - low
+        found = []
+        for phase in range(s):
+            first = (before - phase) % s
+            offset = (phase + first - before) // s
+            taps = len(range(first, k, s))
+            found.append((first, (-offset, most - 1 + offset + taps - 1 - (size - 1))))
+        geometry.append(found)
+    rows = []
+    for top, down in geometry[0]:
+        parts = [
+            lax.conv_general_dilated(
+                x,
+                weight[:, :, top :: stride[0], left :: stride[1]],
+                (1, 1),
+                (down, across),
+                precision=convolution_precision(),
+            )
+            for left, across in geometry[1]
+        ]
+        rows.append(jnp.stack(parts, axis=-1))
+    made = jnp.stack(rows, axis=3)  # (N, O, H', phases, W', phases)
+    batch, channels, high, _, wide, _ = made.shape
+    made = made.reshape((batch, channels, high * stride[0], wide * stride[1]))
+    return lax.slice(made, (0, 0, 0, 0), (batch, channels, *out))
+
+
 def unfolded_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
     """The gradient of the weight of `by_columns`: one product for all samples."""
     parts = list(shifted(jnp.swapaxes(x, 0, 1), shape[2:], stride, padding, dilation))
