@@ -100,10 +100,10 @@ def _info(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     looks at besides takes as long as all else here.
     """
     compiled: Any = jax.jit
-    if options:
-        return compiled(function, **options)._jit_info
     if not _plain:
         _plain.append(compiled(lambda *args: args)._jit_info)
+    if options or not {"fun_sourceinfo", "fun_signature"} <= set(getattr(_plain[0], "_fields", ())):
+        return compiled(function, **options)._jit_info
     code = getattr(function, "__code__", None)
     told = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
     return _plain[0]._replace(fun_sourceinfo=getattr(function, "__name__", "") + told, fun_signature=None)
