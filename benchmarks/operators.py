@@ -1,12 +1,12 @@
 """Operators of middling size as programs call them, against PyTorch: many, each once, to find what is slow.
 
-    python benchmarks/operators.py                  all, some seven minutes; the slowest beside PyTorch come last
+    python benchmarks/operators.py                  all; the slowest beside PyTorch come last
     python benchmarks/operators.py pool cumsum      those whose text has one of these words
     python benchmarks/operators.py --turns 9 --json operators.json
 
-What the benchmarks of kernels and steps do not call can be slow for long: the first such table found bilinear images at 39 times PyTorch's time. A
-case is an expression over the tensors below; behind "d " it is differentiated too, in the tensor that stands first in the list after it. Both
-libraries take turns in one process; results are compared before, unless they are random or not unique.
+What the benchmarks of kernels and steps do not call can be slow for long: the first such table found bilinear images at 39 times
+PyTorch's time. A case is an expression over the tensors below; behind "d im: " it is differentiated too, in `im`. Both libraries take
+turns in one process; results are compared before, unless they are random or not unique.
 """
 
 from __future__ import annotations
@@ -35,48 +35,48 @@ F.conv2d(im, w, stride=2, padding=1)
 F.conv_transpose2d(im, wt, stride=2, padding=1)
 F.conv1d(rows, w1, padding=2)
 F.conv3d(vol, w3, padding=1)
-d F.conv2d(im, w, padding=1)
-d F.conv2d(im, w, stride=2, padding=1)
-d F.conv2d(im, dw, padding=1, groups=16)
-d F.conv_transpose2d(im, wt, stride=2, padding=1)
-d F.conv1d(rows, w1, padding=2)
-d F.conv3d(vol, w3, padding=1)
+d im: F.conv2d(im, w, padding=1)
+d im: F.conv2d(im, w, stride=2, padding=1)
+d im: F.conv2d(im, dw, padding=1, groups=16)
+d im: F.conv_transpose2d(im, wt, stride=2, padding=1)
+d rows: F.conv1d(rows, w1, padding=2)
+d vol: F.conv3d(vol, w3, padding=1)
 F.max_pool2d(im, 2)
-d F.max_pool2d(im, 2)
-d F.max_pool2d(im, 3, 2, 1)
+d im: F.max_pool2d(im, 2)
+d im: F.max_pool2d(im, 3, 2, 1)
 F.avg_pool2d(im, 3, 2, 1)
-d F.avg_pool2d(im, 3, 2, 1)
+d im: F.avg_pool2d(im, 3, 2, 1)
 F.adaptive_avg_pool2d(im, 7)
-d F.adaptive_avg_pool2d(im, 7)
+d im: F.adaptive_avg_pool2d(im, 7)
 F.adaptive_max_pool2d(im, 5)
 F.interpolate(im, scale_factor=2, mode="bilinear")
-d F.interpolate(im, scale_factor=2, mode="bilinear")
+d im: F.interpolate(im, scale_factor=2, mode="bilinear")
 F.interpolate(im, size=(90, 90), mode="bicubic")
 F.interpolate(im, scale_factor=2, mode="nearest")
 F.interpolate(vol, scale_factor=2, mode="trilinear")
 F.grid_sample(im, grid, align_corners=False)
-d F.grid_sample(im, grid, align_corners=False)
+d im: F.grid_sample(im, grid, align_corners=False)
 F.unfold(im, 3, padding=1)
 F.fold(F.unfold(im, 3, padding=1), (64, 64), 3, padding=1)
 F.pixel_shuffle(im, 2)
 F.pad(im, (2, 2, 2, 2), mode="reflect")
-d F.pad(im, (2, 2, 2, 2), mode="reflect")
+d im: F.pad(im, (2, 2, 2, 2), mode="reflect")
 F.pad(im, (2, 2, 2, 2), mode="replicate")
-d F.batch_norm(im, None, None, training=True)
-d F.group_norm(im, 4)
-d F.layer_norm(seq, (64,))
-d F.gelu(seq)
-d F.softmax(seq, -1)
-d F.log_softmax(a, -1)
-d F.embedding(ids, table)
+d im: F.batch_norm(im, None, None, training=True)
+d im: F.group_norm(im, 4)
+d seq: F.layer_norm(seq, (64,))
+d seq: F.gelu(seq)
+d seq: F.softmax(seq, -1)
+d a: F.log_softmax(a, -1)
+d table: F.embedding(ids, table)
 F.embedding_bag(ids, table)
 a.gather(1, places)
-d a.gather(1, places)
+d a: a.gather(1, places)
 a[some]
-d a[some]
+d a: a[some]
 a[some, some]
 a.index_select(1, some)
-d a.index_select(1, some)
+d a: a.index_select(1, some)
 a.scatter(1, order, a)
 zeros.scatter_add(1, places, a)
 line[:1000].index_add(0, many, line)
@@ -137,7 +137,7 @@ big @ big
 batch @ batch
 big @ big[0]
 t.einsum("bhqd,bhkd->bhqk", q, q)
-d F.scaled_dot_product_attention(q, q, q)
+d q: F.scaled_dot_product_attention(q, q, q)
 t.cdist(a, b)
 t.kron(small, small[:8, :8])
 t.linalg.inv(spd)
@@ -154,9 +154,9 @@ t.randn(256, 256)
 t.randperm(10000)
 t.bernoulli(a)
 F.dropout(big, 0.5)
-d F.cross_entropy(a, some)
-d F.binary_cross_entropy_with_logits(a, mask.float())
-d F.mse_loss(a, b)
+d a: F.cross_entropy(a, some)
+d a: F.binary_cross_entropy_with_logits(a, mask.float())
+d a: F.mse_loss(a, b)
 F.kl_div(a.log(), b)
 F.cosine_similarity(a, b)
 """.strip().splitlines()
@@ -190,11 +190,11 @@ def tensors(lib: Any) -> dict[str, Any]:
 
 def case(text: str, names: dict[str, Any]) -> Callable[[], Any]:
     """A call of a case: it gives its result, or the gradient of what it is differentiated in."""
-    body = compile(text.removeprefix("d "), "<case>", "eval")
-    if not text.startswith("d "):
+    asked, _, expression = text.rpartition(": ") if text.startswith("d ") else ("", "", text)
+    body = compile(expression, "<case>", "eval")
+    if not asked:
         return lambda: eval(body, names)
-    first = next(n for n in body.co_names if n not in ("t", "F") and hasattr(names.get(n), "requires_grad_"))
-    first = "table" if "embedding" in text else first
+    first = asked.removeprefix("d ")
     own = {**names, first: names[first].clone().requires_grad_()}
 
     def run() -> Any:

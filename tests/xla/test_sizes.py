@@ -24,6 +24,8 @@ import xtensor.nn.functional as F
 from xtensor.tensor import array_of
 from xtensor.xla import compiles, segments, sizes
 from xtensor.xla.cache import clear_all
+from xtensor.xla.pending import Pending
+from xtensor.xla.sizes import spans
 from xtensor.xla.sizes.families import OFTEN, SOON
 from xtensor.xla.sizes.padded import RULES, Refused, Sizes, evaluate, run
 from xtensor.xla.sizes.spans import Uncut, is_uncut
@@ -755,3 +757,17 @@ def test_pauses_of_several_threads_overlap() -> None:
     with pytest.raises(KeyboardInterrupt), sizes.paused():
         raise KeyboardInterrupt
     assert sizes.enabled()
+
+
+def test_what_a_reading_keeps_holds_no_large_array() -> None:
+    """A part of a small array is read when somebody asks, of a large one at once: that may be given up, or written to, in between."""
+
+    def kept(rows: int) -> tuple[Any, np.ndarray[Any, Any]]:
+        array = jnp.arange(rows * 64.0).reshape(rows, 64)
+        host = spans.HostArray(array, jax.core.ShapedArray((3, 64), array.dtype), lambda base: base[2:5])
+        return host.later(), np.asarray(array)[2:5]
+
+    for rows, waits in ((8, True), (spans.HELD // 256 + 1, False)):
+        found, wanted = kept(rows)
+        assert (type(found) is Pending and found.call is not None) is waits
+        np.testing.assert_array_equal(np.asarray(found), wanted)

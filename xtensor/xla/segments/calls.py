@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import math
 import sys
@@ -23,6 +22,7 @@ from ..store import form_of, made_anew
 from ..threads import OWN, others
 from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
+from .loops import ENOUGH, align, seek
 from .running import by_call, form_like, grouped, pended, run, sharding
 from .structures import (
     COUNTED,
@@ -30,7 +30,6 @@ from .structures import (
     IDLE,
     LENGTH,
     LONGEST,
-    LOOP,
     NODES,
     PASSED,
     WORK,
@@ -62,10 +61,6 @@ __all__ = [
     "waiter",
 ]
 
-ENOUGH = 16
-"""Calls of a segment that are made sooner together; more cost only time for compiling."""
-PATIENCE = 4096
-"""Calls in which a loop is looked for again."""
 MOST = 64
 """Calls of a segment: then it runs."""
 ALIASES = 4
@@ -137,43 +132,6 @@ class Segment:
     _run = finish
 
 
-def align(calls: list[Any], before: Sequence[Any]) -> None:
-    """Have segments end with a loop's turns where their length or work ends them: else each begins elsewhere in the loop, and none comes again.
-
-    before: the calls that came just before these, where that ended them too.
-    """
-    made = [(node.called.number, id(node.signature)) for node, _, _ in calls[1:]]
-    following = state.segment
-    if following is not None and len(following.calls) == 1:
-        following.before = made
-    turn = state.turn
-    if not (turn and state.start and made[0][0] == state.start[1] and made[turn:] == made[:-turn]):
-        turn = period([*before, *made])
-        if not before or turn > len(made):
-            return
-        numbers = [number for number, _ in made[:turn]]
-        pairs = collections.Counter(zip([numbers[-1], *numbers[:-1]], numbers, strict=True))
-        # Wherever in the loop this segment began, it is the same pair.
-        state.turn = turn
-        state.start = min([pair for pair, count in pairs.items() if count == 1], default=None)
-        if state.start not in (None, (numbers[-1], numbers[0])):
-            seek()
-            return
-    calls[turn * min(-(-ENOUGH // turn), len(made) // turn)][0].ends = LOOP
-
-
-def period(found: Sequence[Any]) -> int:
-    """After how many elements a sequence repeats; its length where it does not."""
-    # As Knuth, Morris and Pratt: of each part from the beginning, how much of that is its end too.
-    ends, at = [0], 0
-    for one in found[1:]:
-        while at and found[at] != one:
-            at = ends[at - 1]
-        at += found[at] == one
-        ends.append(at)
-    return len(found) - ends[-1]
-
-
 def try_out(calls: list[Any], last: Node) -> None:
     """Count a segment's calls in a trial, or begin one where segments run as one program."""
     trial = state.trial
@@ -236,12 +194,6 @@ def elsewhere(how: Callable[..., bool | None], *told: Any) -> bool | None:
 def begin() -> None:
     """Let calls wait, where they may."""
     state.segment = Segment() if state.on and not (state.blocks or state.idle) else None
-
-
-def seek() -> None:
-    """Let calls wait from where a loop's turn begins, where one was found."""
-    if state.start is not None and state.segment is not None:
-        state.idle, state.seeking, state.last, state.segment = 1, PATIENCE, 0, None
 
 
 def pass_by(number: int) -> bool:

@@ -39,16 +39,19 @@ __all__ = [
 
 FLOORS = ((64, 1 << 21), (16, 1 << 24))
 """The work, in elements made and multiplied, that a program for several sizes may do; its least sizes, and up to what work."""
+HELD = 1 << 18
+"""Bytes of an array that may be held for a part of it which nobody has asked for yet."""
 counts = {"families": 0, "programs": 0, "calls": 0, "host": 0, "refused": 0}
 
 
 class HostArray:
     """An argument that is still to be made: what is known of it, and `read`, which gives its values in NumPy's memory."""
 
-    __slots__ = ("aval", "committed", "read", "sharding")
+    __slots__ = ("aval", "committed", "holds", "read", "sharding")
 
     def __init__(self, array: Any, aval: Any, read: Callable[[Any], Any]) -> None:
         self.aval = aval
+        self.holds = array.nbytes
         self.sharding = array.sharding
         self.committed = array.committed
         self.read = lambda: read(np.asarray(array))
@@ -61,9 +64,9 @@ class HostArray:
         """The values as an array of JAX's."""
         return put(np.array(self.read(), order="C"), self.sharding, self.committed)
 
-    def later(self) -> Pending:
-        """`put`, when somebody asks."""
-        return Unread(self).pending(self.aval)
+    def later(self) -> Any:
+        """`put`, when somebody asks; at once where a large array would be held until then, which may be given up or written to."""
+        return Unread(self).pending(self.aval) if self.holds <= HELD else self.put()
 
 
 def like(leaf: Any) -> Any:
