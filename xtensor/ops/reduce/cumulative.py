@@ -47,6 +47,49 @@ def along(name: str, dim: Any, ndim: int) -> int:
     return checks.wrap_dim(dim, ndim)
 
 
+# ---- scans ---------------------------------------------------------------------------------------------------------
+
+
+def scanned(op: Any, start: tuple[Any, ...], arrays: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+    """What `op` makes of all elements up to each along `axis`, of several arrays at once. op: associative, of two tuples of arrays; start:
+    what leaves it as it is.
+    """
+    plain = lambda *arrays: lax.associative_scan(op, arrays, axis=axis)
+    if any(map(is_open, arrays[0].shape)):
+        return plain(*arrays)
+    return on_cpu("scan", lambda *arrays: in_blocks(op, start, arrays, axis), plain, *arrays)
+
+
+def in_blocks(op: Any, start: tuple[Any, ...], arrays: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
+    """`scanned`, one element after the other: blocks beside each other, and then their totals."""
+    shape = arrays[0].shape
+    n = shape[axis]
+    length = 1 << max(2, round(math.log2(n) / 2))
+    count = -(-n // length)
+    lead, tail = shape[:axis], shape[axis + 1 :]
+
+    def columns(array: Any, fill: Any) -> Any:
+        missing = [(0, count * length - n if d == axis else 0, 0) for d in range(len(shape))]
+        blocks = lax.pad(array, np.asarray(fill, array.dtype), missing).reshape(*lead, count, length, *tail)
+        return jnp.moveaxis(blocks, axis + 1, 0)
+
+    def inclusive(before: Any, here: Any) -> Any:
+        made = op(before, here)
+        return made, made
+
+    def exclusive(before: Any, here: Any) -> Any:
+        return op(before, here), before
+
+    first = [jnp.full((*lead, count, *tail), fill, a.dtype) for a, fill in zip(arrays, start, strict=True)]
+    totals, made = lax.scan(inclusive, tuple(first), tuple(map(columns, arrays, start)))
+    if count > 1:
+        ends = tuple([lax.index_in_dim(f, 0, axis, keepdims=False) for f in first])
+        _, before = lax.scan(exclusive, ends, tuple([jnp.moveaxis(t, axis, 0) for t in totals]))
+        made = op(tuple([jnp.moveaxis(b, 0, axis)[None] for b in before]), made)
+    whole = [jnp.moveaxis(m, 0, axis + 1).reshape(*lead, count * length, *tail) for m in made]
+    return tuple([lax.slice_in_dim(w, 0, n, axis=axis) for w in whole])
+
+
 # ---- sums and products ---------------------------------------------------------------------------------------------
 
 
@@ -138,7 +181,9 @@ def cumprod(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Arr
     if target is dtypes.bool:
         raise checks.not_implemented_for("cumprod_out_cpu", target)
     x = computed(input, target)
-    return (lax.cumprod(x, axis) if x.ndim else x).astype(target.numpy)
+    if x.ndim and x.size:
+        (x,) = scanned(lambda a, b: (a[0] * b[0],), (1,), (x,), axis)
+    return x.astype(target.numpy)
 
 
 def _log_add(a: Any, b: Any) -> Any:
@@ -183,7 +228,7 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     x = input.astype(dtypes.compute_type(own).numpy)
     if x.ndim == 0 or x.size == 0:
         return input
-    made = lax.associative_scan(_log_add, x, axis=axis) if is_complex(x) else lax.cumlogsumexp(x, axis)
+    (made,) = scanned(lambda a, b: (_log_add(a[0], b[0]),), (-np.inf,), (x,), axis)
     return made.astype(input.dtype)
 
 
@@ -201,8 +246,18 @@ def _running(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
             take = (take & ~jnp.isnan(u)) | jnp.isnan(v)
         return jnp.where(take, v, u), jnp.where(take, j, i)
 
-    values, found = lax.associative_scan(later, (x, index), axis=axis)
+    values, found = scanned(later, (least(x.dtype, largest), 0), (x, index), axis)
     return values, found.astype(jnp.int64)
+
+
+def least(dtype: Any, largest: bool) -> Any:
+    """What is no extremum beside any other value."""
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return -np.inf if largest else np.inf
+    if dtype == jnp.bool_:
+        return not largest
+    limits = jnp.iinfo(dtype)
+    return limits.min if largest else limits.max
 
 
 def _extremum_grad(grads: Any, result1: Any, input_shape: Any, dim: int) -> Array:

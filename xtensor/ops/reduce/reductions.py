@@ -19,6 +19,7 @@ from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.number_arrays import size_as
+from .sums import total
 
 __all__ = [
     "all",
@@ -162,7 +163,7 @@ def sum(
     x = computed(input, target)
     if target is dtypes.bool:
         return jnp.any(x, axis=axes, keepdims=keepdim)
-    return jnp.sum(x, axis=axes, keepdims=keepdim).astype(target.numpy)
+    return total(x, axes, keepdim).astype(target.numpy)
 
 
 def _nansum_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
@@ -191,7 +192,7 @@ def nansum(
     x = computed(input, target)
     if is_float(x):
         x = jnp.where(jnp.isnan(x), jnp.zeros_like(x), x)
-    return jnp.sum(x, axis=axes, keepdims=keepdim).astype(target.numpy)
+    return total(x, axes, keepdim).astype(target.numpy)
 
 
 def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtype:
@@ -233,8 +234,7 @@ def mean(
     target = mean_dtype("mean", input, dtype)
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
-    total = jnp.sum(x, axis=axes, keepdims=keepdim)
-    return (total / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
+    return (total(x, axes, keepdim) / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
 
 
 def _nanmean_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:

@@ -25,7 +25,7 @@ from ...operators.schema import Array, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of
 from ...xla.platforms import on_cpu
-from ...xla.symbolic import at_most
+from ...xla.symbolic import at_most, is_open
 from .extrema import selected_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
 
@@ -62,11 +62,17 @@ def sort_key(x: Any, descending: bool) -> Any:
 
 def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     """The values of `x` in order along `axis`, and their indices; ties keep their order."""
-    if x.dtype.itemsize > 4:
-        return order_pairs(x, axis, descending)
-    return on_cpu(
-        "sort", lambda x: order_packed(x, axis, descending), lambda x: order_pairs(x, axis, descending), x
-    )
+    pairs = lambda x: order_pairs(x, axis, descending)
+    if x.dtype.itemsize <= 4:
+        return on_cpu("sort", lambda x: order_packed(x, axis, descending), pairs, x)
+    if is_float(x) or any(map(is_open, x.shape)):
+        return pairs(x)
+
+    def short(x: Any) -> tuple[Any, Any]:
+        fits = jnp.all(x == x.astype(jnp.int32).astype(x.dtype))
+        return lax.cond(fits, lambda x: packed_order(x, x.astype(jnp.int32), axis, descending), pairs, x)
+
+    return on_cpu("sort", short, pairs, x)
 
 
 def order_pairs(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
@@ -83,8 +89,13 @@ def order_pairs(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
 
 def order_packed(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     """By a sort of one integer per element: a key of 32 bits above the index, for dtypes of at most 32 bits."""
+    return packed_order(x, integer_key(x), axis, descending)
+
+
+def packed_order(x: Any, keys: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """`order_packed` of elements with given keys."""
     rows = jnp.moveaxis(x, axis, -1)
-    key = integer_key(rows).astype(jnp.int64)
+    key = jnp.moveaxis(keys, axis, -1).astype(jnp.int64)
     packed = ((~key if descending else key) << 32) | lax.broadcasted_iota(
         jnp.int64, rows.shape, rows.ndim - 1
     )
@@ -107,16 +118,57 @@ def sorted_rows(packed: Any) -> Any:
 
 def integer_key(x: Any) -> Any:
     """Integers in the order of `x`: NaNs are equal and last, as are zeros of either sign among themselves."""
-    if x.dtype == jnp.uint32:
-        return lax.bitcast_convert_type(x ^ jnp.uint32(1 << 31), jnp.int32)
+    if x.dtype in (jnp.uint32, jnp.uint64):
+        top = np.asarray(1 << (8 * x.dtype.itemsize - 1), x.dtype)
+        return lax.bitcast_convert_type(x ^ top, jnp.dtype(f"int{8 * x.dtype.itemsize}"))
     if not is_float(x):
-        return x
-    return ordered_bits(lax.bitcast_convert_type(plain(x.astype(jnp.float32)), jnp.int32))
+        return x.astype(jnp.int8) if x.dtype == jnp.bool_ else x
+    wide = x if x.dtype == jnp.float64 else x.astype(jnp.float32)
+    return ordered_bits(lax.bitcast_convert_type(plain(wide), jnp.dtype(f"int{8 * wide.dtype.itemsize}")))
 
 
 def ordered_bits(bits: Any) -> Any:
     """The bits of floats as integers in the order of the floats, and back."""
-    return jnp.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+    return jnp.where(bits < 0, bits ^ np.asarray(jnp.iinfo(bits.dtype).max, bits.dtype), bits)
+
+
+def at_rank(x: Any, rank: Any, axis: int, ties: bool = True) -> tuple[Any, Any]:
+    """The elements of a rank in the order along `axis`, and their indices; rank: how many come before, of each row, its dimension kept.
+
+    ties: of those that are equal the index is as if they had been put in order; else the first.
+    """
+    rows, wanted = jnp.moveaxis(x, axis, -1), jnp.moveaxis(rank, axis, -1)
+    keys = integer_key(lax.stop_gradient(rows))
+    find = (
+        sorted_at
+        if any(map(is_open, x.shape))
+        else lambda *told: on_cpu("selection", bisected, sorted_at, *told)
+    )
+    found = find(keys, wanted)
+    index = lax.broadcasted_iota(jnp.int32, rows.shape, rows.ndim - 1)
+    equal = jnp.where(keys == found, index, rows.shape[-1])
+    if ties:
+        place = find(equal, wanted - jnp.sum(keys < found, axis=-1, keepdims=True, dtype=jnp.int32))
+    else:
+        place = jnp.min(equal, axis=-1, keepdims=True)
+    return picked(rows, place.astype(jnp.int64), axis)
+
+
+def sorted_at(keys: Any, rank: Any) -> Any:
+    return jnp.take_along_axis(sorted_rows(keys), rank, -1, mode="promise_in_bounds")
+
+
+def bisected(keys: Any, rank: Any) -> Any:
+    """The keys of a rank, by counting how many are at most as large as the middle of what is left."""
+
+    def halve(bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low & high) + ((low ^ high) >> 1)
+        enough = jnp.sum(keys <= middle, axis=-1, keepdims=True, dtype=jnp.int32) > rank
+        return jnp.where(enough, low, middle + 1), jnp.where(enough, middle, high)
+
+    ends = jnp.min(keys, axis=-1, keepdims=True), jnp.max(keys, axis=-1, keepdims=True)
+    return lax.while_loop(lambda bounds: jnp.any(bounds[0] < bounds[1]), halve, ends)[0]
 
 
 def plain(x: Any, nan: float = float("nan")) -> Any:
@@ -325,9 +377,9 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
         raise checks.not_implemented_for("kthvalue_cpu", dtype_of(input))
     if input.ndim == 0:
         return input, jnp.zeros((), jnp.int64)
-    values, indices = order(input, axis, False)
-    picked = [kept(lax.slice_in_dim(a, k - 1, k, axis=axis), (axis,), keepdim) for a in (values, indices)]
-    return picked[0], picked[1]
+    rank = jnp.full([1 if d == axis else n for d, n in enumerate(input.shape)], k - 1, jnp.int32)
+    values, indices = at_rank(input, rank, axis)
+    return kept(values, (axis,), keepdim), kept(indices, (axis,), keepdim)
 
 
 # ---- searching -----------------------------------------------------------------------------------------------------

@@ -23,10 +23,12 @@ from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, wrap
 from ...xla.cache import bounded
+from ...xla.symbolic import at_most, is_open
 from ..index.hostindex import trimmed
+from .cumulative import scanned
 from .extrema import selected_grad, shared_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
-from .sorting import order
+from .sorting import at_rank, order
 
 __all__ = [
     "bincount",
@@ -44,21 +46,18 @@ __all__ = [
 # ---- medians -------------------------------------------------------------------------------------------------------
 
 
-def _median(x: Any, axis: int, ignore_nan: bool) -> tuple[Any, Any]:
+def _median(x: Any, axis: int, ignore_nan: bool, ties: bool = True) -> tuple[Any, Any]:
     """The lower median along `axis` and its index, dimensions kept; of a NaN, the first one's."""
     n = x.shape[axis]
-    values, indices = order(x, axis, False)
-    if not is_float(x):
-        at = (n - 1) // 2
-        middle = [lax.slice_in_dim(a, at, at + 1, axis=axis) for a in (values, indices)]
-        return middle[0], middle[1]
-    count = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True).astype(jnp.int32)
-    # NaNs lie at the end: the first one is at `count`.
-    middle = jnp.maximum(count - 1, 0) // 2 if ignore_nan else jnp.where(count < n, count, (n - 1) // 2)
-    here = lax.broadcasted_iota(jnp.int32, x.shape, axis) == middle
-    value = jnp.take_along_axis(values, middle, axis=axis)
-    index = jnp.sum(jnp.where(here, indices, 0), axis=axis, keepdims=True)
-    return value, index
+    if is_float(x):
+        count = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True).astype(jnp.int32)
+        # NaNs lie at the end: the first one is at `count`.
+        middle = jnp.maximum(count - 1, 0) // 2 if ignore_nan else jnp.where(count < n, count, (n - 1) // 2)
+    else:
+        middle = jnp.full(
+            [1 if d == axis else size for d, size in enumerate(x.shape)], (n - 1) // 2, jnp.int32
+        )
+    return at_rank(x, middle, axis, ties)
 
 
 def check_median(x: Any) -> None:
@@ -72,7 +71,7 @@ def _median_all(input: Any, ignore_nan: bool) -> Any:
         if is_float(input):
             return jnp.full((), jnp.nan, input.dtype)
         return jnp.full((), jnp.iinfo(input.dtype).min, input.dtype)
-    return _median(input.reshape(-1), 0, ignore_nan)[0].reshape(())
+    return _median(input.reshape(-1), 0, ignore_nan, False)[0].reshape(())
 
 
 def _median_along(input: Any, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Any, Any]:
@@ -191,7 +190,7 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...
     place = lax.broadcasted_iota(jnp.int32, values.shape, axis)
     before = jnp.roll(values, 1, axis)
     fresh = (place == 0) | (values != before)
-    start = lax.cummax(jnp.where(fresh, place, 0), axis)
+    (start,) = scanned(lambda a, b: (jnp.maximum(a[0], b[0]),), (0,), (jnp.where(fresh, place, 0),), axis)
     run = place - start
     # The first of the longest runs; its last element is where the run's count peaks.
     best = jnp.max(run, axis=axis, keepdims=True)
@@ -203,20 +202,22 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...
 
 # ---- quantiles -----------------------------------------------------------------------------------------------------
 
+FEW, LONG = 2, 4096
+"""Quantiles that are found without putting all elements in order, and of how many at least."""
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _quantile(x: Any, q: Any, axis: int, interpolation: str, ignore_nan: bool) -> Any:
     """The quantiles along `axis`, put in front."""
-    ordered = jnp.moveaxis(jnp.sort(x, axis=axis), axis, -1)
-    n = ordered.shape[-1]
-    missing = jnp.isnan(ordered)
+    rows = jnp.moveaxis(x, axis, -1)
+    n = rows.shape[-1]
+    missing = jnp.isnan(rows)
     count = jnp.sum(~missing, axis=-1, keepdims=True)
     if ignore_nan:
         last = jnp.maximum(count - 1, 0).astype(x.dtype)
     else:
         last = jnp.full(count.shape, n - 1, x.dtype)
-    rank = q.reshape((-1,) + (1,) * ordered.ndim).astype(x.dtype) * last[None]
+    rank = q.reshape((-1,) + (1,) * rows.ndim).astype(x.dtype) * last[None]
     if not ignore_nan:  # the last one in order is NaN where any is, and has the gradient
         rank = jnp.where(count[None] < n, jnp.asarray(n - 1, x.dtype), rank)
     if interpolation == "lower":
@@ -225,13 +226,20 @@ def _quantile(x: Any, q: Any, axis: int, interpolation: str, ignore_nan: bool) -
         rank = jnp.ceil(rank)
     elif interpolation == "nearest":
         rank = jnp.round(rank)
-    below = jnp.floor(rank)
-    above = jnp.ceil(rank)
-    rows = jnp.broadcast_to(ordered[None], (rank.shape[0], *ordered.shape))
+    below, above = jnp.floor(rank), jnp.ceil(rank)
+    few = not is_open(n) and n >= LONG and at_most(rank.shape[0], FEW)
+    ordered = (
+        None if few else jnp.broadcast_to(order(rows, rows.ndim - 1, False)[0], (rank.shape[0], *rows.shape))
+    )
 
     def pick(at: Any) -> Any:
-        return jnp.take_along_axis(rows, at.astype(jnp.int32), axis=-1)[..., 0]
+        places = at.astype(jnp.int32)
+        if ordered is not None:
+            return jnp.take_along_axis(ordered, places, axis=-1)[..., 0]
+        return jnp.stack([at_rank(rows, places[i], -1, False)[0][..., 0] for i in range(rank.shape[0])])
 
+    if interpolation in ("lower", "higher", "nearest"):
+        return pick(rank)  # between infinities there is nothing to interpolate
     low, high = pick(below), pick(above)
     weight = jnp.full_like(rank, 0.5) if interpolation == "midpoint" else rank - below
     return _lerp(low, high, weight[..., 0])
@@ -431,9 +439,8 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
     check_has_values(array_of(input))
     values = np.asarray(array_of(input))
     axis = None if dim is None else checks.wrap_dim(dim, input.dim())
-    if axis is None:
-        rows = values.reshape(-1, 1)
-    else:
+    rows = moved = values.reshape(-1)
+    if axis is not None:
         if values.ndim and 0 in values.shape and values.shape[axis] != 0:
             raise RuntimeError(
                 "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
@@ -444,25 +451,22 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
             )
         moved = np.moveaxis(values, axis, 0)
         rows = moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
-    order_of, fresh = _groups(rows, consecutive)
-    group = np.cumsum(fresh) - 1 if fresh.size else np.zeros(0, np.int64)
-    first = order_of[fresh] if fresh.size else order_of
-    if axis is None:
-        found = rows[first, 0]
+    made = None if consecutive or axis is not None else _counted(rows, inverse)
+    if made is None:
+        first, back, amounts = _arranged(rows, consecutive, inverse)
+        found = rows[first] if axis is None else np.moveaxis(moved[first], 0, axis)
     else:
-        found = np.moveaxis(np.moveaxis(values, axis, 0)[first], 0, axis)
+        found, back, amounts = made
     place = input.device
     results: list[Tensor] = [put(np.ascontiguousarray(found), place)]
     if not modes.state.mode & modes.NO_GRAD and input.dtype.is_floating_point and asks_grad(input):
         asked = "unique_consecutive" if consecutive else "_unique2" if axis is None else "unique_dim"
         results[0]._xt_edge = (underived(asked)((plain_edge(edge_of(input)),)), 0)
     if inverse:
-        back = np.empty(len(rows), np.int64)
-        back[order_of] = group
         shape = tuple(sizes_of(input)) if axis is None else (len(rows),)
         results.append(put(back.reshape(shape), place))
     if counts:
-        results.append(put(np.bincount(group, minlength=int(fresh.sum())).astype(np.int64), place))
+        results.append(put(amounts, place))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -477,19 +481,44 @@ def underived(name: str) -> type[Node]:
     return type(f"{title}Backward0", (Node,), {"__slots__": (), "apply": apply})
 
 
-def _groups(rows: Any, consecutive: bool) -> tuple[Any, Any]:
-    """An order of the rows in which equal ones stand together, and which rows in it begin a group."""
+def _counted(values: Any, inverse: bool) -> tuple[Any, Any, Any] | None:
+    """The distinct integers, where each element went, and how many there were, by counting; None where they lie too far apart."""
+    if values.dtype.kind not in "iu" or not values.size:
+        return None
+    least = values.min()
+    span = int(values.max()) - int(least)
+    if span > 4 * values.size:
+        return None
+    counts = np.bincount((values - least).astype(np.int64))
+    there = np.flatnonzero(counts)
+    back = None
+    if inverse:
+        place = np.empty(span + 1, np.int64)
+        place[there] = np.arange(there.size)
+        back = place[values - least]
+    return there.astype(values.dtype) + least, back, counts[there].astype(np.int64)
+
+
+def _arranged(rows: Any, consecutive: bool, inverse: bool) -> tuple[Any, Any, Any]:
+    """The first of each group of equal elements or rows, by sorting; which group each went to, and how many were in it."""
     n = len(rows)
-    if consecutive:
-        order_of = np.arange(n)
-    elif rows.shape[1] == 1:
-        order_of = np.argsort(rows[:, 0], kind="stable")
-    else:
-        order_of = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(n)
-    arranged = rows[order_of]
+    order_of = None
+    if not consecutive and rows.ndim == 1:
+        order_of = np.argsort(rows, kind="stable")
+    elif not consecutive and rows.shape[1]:
+        order_of = np.lexsort(rows.T[::-1])
+    arranged = rows if order_of is None else rows[order_of]
     fresh = np.ones(n, bool)
-    fresh[1:] = (arranged[1:] != arranged[:-1]).any(axis=1)
-    return order_of, fresh
+    other = arranged[1:] != arranged[:-1]
+    fresh[1:] = other if rows.ndim == 1 else other.any(axis=1)
+    first = np.flatnonzero(fresh)
+    back = None
+    if inverse:
+        group = np.cumsum(fresh) - 1
+        back = group if order_of is None else np.empty(n, np.int64)
+        if order_of is not None:
+            back[order_of] = group
+    return first if order_of is None else order_of[first], back, np.diff(first, append=n).astype(np.int64)
 
 
 def put(values: Any, place: Any) -> Tensor:
