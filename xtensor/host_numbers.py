@@ -19,9 +19,7 @@ from .storage import LazyStorage, births
 from .tensor import ARRAY, Tensor, asks_grad, make_view
 from .xla.cache import BoundedCache
 from .xla.levels import tracing
-from .xla.sizes.spans import put
 from .xla.threads import others
-from .xla.x64 import call
 
 __all__ = ["Exact", "HostNumber", "exactly", "held", "made_of"]
 
@@ -58,21 +56,12 @@ class Arrays(BoundedCache[tuple[Any, int], Any]):
     __slots__ = ()
 
     def __missing__(self, key: tuple[Any, int]) -> Any:
-        array = self[key] = placed(key[1], key[0])
+        array = self[key] = devices.put(np.array(key[1], key[0]), HOME, copy=False)
         return array
 
 
 ARRAYS = Arrays(4096)
 HOME = devices.device("cpu")
-_homes: list[Any] = []
-"""How arrays lie there, once one does."""
-
-
-def placed(value: Any, dtype: np.dtype[Any]) -> Any:
-    """An array of one number on the first CPU."""
-    if not _homes:
-        _homes.append(devices.sharding_of(HOME))
-    return call(put, np.array(value, dtype), _homes[0], True)
 
 
 class HostNumber:
@@ -86,11 +75,9 @@ class HostNumber:
 
     def read(self) -> tuple[Any, bool]:
         """The array on its device, and whether others may hold it."""
-        if self.device is not HOME:
-            return devices.put(np.array(self.value, self.dtype), self.device, copy=False), False
-        if self.dtype in RANGES:
+        if self.device is HOME and self.dtype in RANGES:
             return ARRAYS[self.dtype, self.value], True
-        return placed(self.value, self.dtype), False
+        return devices.put(np.array(self.value, self.dtype), self.device, copy=False), False
 
     def on(self, device: devices.device) -> HostNumber:
         """The same number for another device."""

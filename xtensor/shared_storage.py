@@ -15,9 +15,9 @@ import numpy as np
 from jax.core import Tracer
 
 from . import devices
-from .storage import Storage, cell, reading
+from .storage import Storage, births, cell, reading
 
-__all__ = ["MOST", "SharedStorage", "adopt", "bytes_at", "exported"]
+__all__ = ["MOST", "HostMemory", "HostStorage", "SharedStorage", "adopt", "bytes_at", "exported", "is_shared"]
 
 MOST = 1 << 20
 """How many bytes a storage may have to be shared: they are compared at every read while an array of NumPy's lives."""
@@ -160,6 +160,88 @@ class SharedStorage(Storage):
         _shared.__set__(self, shared)
 
 
+class HostMemory:
+    """What a HostStorage holds: an array of NumPy's whose elements lie one after the other."""
+
+    __slots__ = ("dtype", "memory", "shape")
+
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
+        self.memory = memory
+        self.shape: tuple[int, ...] = memory.shape
+        self.dtype = memory.dtype
+
+
+class HostStorage(Storage):
+    """A storage that shares the memory of an array of NumPy's, whose values XLA has not asked for yet: then it is a SharedStorage."""
+
+    __slots__ = ()
+
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
+        cell.__set__(self, HostMemory(memory))
+        self.version = self.address = 0
+        self.writes = births.now
+        self.shared = False
+        self.cover = None
+
+    @property
+    def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return _taken(self)
+
+    @array.setter
+    def array(self, array: Any) -> None:
+        _taken(self)
+        self.array = array  # that of a SharedStorage
+
+    @property
+    def operand(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return _taken(self)
+
+    def nbytes(self) -> int:
+        held = cell.__get__(self)
+        return held.memory.nbytes if type(held) is HostMemory else Storage.nbytes(self)
+
+    @property
+    def device(self) -> devices.device:
+        return devices.device("cpu")
+
+    @property
+    def is_meta(self) -> bool:
+        return False
+
+    def data_ptr(self) -> int:
+        """As a SharedStorage has it."""
+        _taken(self)
+        return self.data_ptr()
+
+
+def _taken(storage: Storage) -> Any:
+    """The array of what was a HostStorage."""
+    with reading:
+        held = cell.__get__(storage)
+        if type(held) is HostMemory:
+            memory = held.memory
+            array = devices.put(memory, devices.device("cpu"))
+            # One call of C, so that no signal's handler finds one without the others.
+            setters: Any = (_slot.__set__, cell.__set__, _set_class)
+            any(
+                map(
+                    _call,
+                    setters,
+                    (storage,) * 3,
+                    (_sharing(memory, array, memory.nbytes), array, SharedStorage),
+                )
+            )
+        return _met(storage)
+
+
+_set_class: Any = object.__dict__["__class__"].__set__
+
+
+def is_shared(storage: Storage) -> bool:
+    """Whether NumPy sees the storage's memory."""
+    return isinstance(storage, (SharedStorage, HostStorage))
+
+
 def _met(storage: Storage, again: bool = False) -> Any:
     """The storage's array, after memory and array have been made the same; `again` is for memory about to be shared again."""
     with reading:
@@ -191,15 +273,17 @@ def adopt(storage: Storage, memory: np.ndarray[Any, Any]) -> None:
     """Share the memory of an array of NumPy's, which holds the storage's values, from its first element on."""
     if not on_cpu(storage):
         return
+    with reading:
+        array = cell.__get__(storage)
+        _slot.__set__(storage, _sharing(memory, array, Storage.nbytes(storage)))
+        storage.__class__ = SharedStorage  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _sharing(memory: np.ndarray[Any, Any], array: Any, nbytes: int) -> Sharing:
     root: Any = memory
     while isinstance(root.base, np.ndarray):
         root = root.base
-    with reading:
-        array = cell.__get__(storage)
-        address = memory.__array_interface__["data"][0]
-        sharing = Sharing(root, address, Storage.nbytes(storage), array, not root.flags.owndata)
-        _slot.__set__(storage, sharing)
-        storage.__class__ = SharedStorage  # pyright: ignore[reportAttributeAccessIssue]
+    return Sharing(root, memory.__array_interface__["data"][0], nbytes, array, not root.flags.owndata)
 
 
 def on_cpu(storage: Storage) -> bool:
@@ -215,6 +299,8 @@ def on_cpu(storage: Storage) -> bool:
 def exported(storage: Storage) -> np.ndarray[Any, Any] | None:
     """The elements of a storage as an array to be read and written; None where they cannot be shared."""
     with reading:
+        if type(storage) is HostStorage:
+            _taken(storage)
         if type(storage) is SharedStorage:
             array = _met(storage, True)
             if type(storage) is SharedStorage and not isinstance(array, Tracer):

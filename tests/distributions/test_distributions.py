@@ -156,3 +156,40 @@ def test_what_is_refused():
     with pytest.raises(NotImplementedError):
         d.kl_divergence(d.Normal(0.0, 1.0), d.Bernoulli(0.5))
     assert d.Normal(0.0, -1.0, validate_args=False).scale.item() == -1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib, bad: lib.distributions.Normal(lib.tensor([0.0, bad]), 1.0),
+        lambda lib, bad: lib.distributions.Normal(0.0, lib.tensor([1.0, bad])),
+        lambda lib, bad: lib.distributions.Uniform(lib.zeros(2), lib.tensor([1.0, bad])),
+        lambda lib, bad: lib.distributions.Bernoulli(lib.tensor([0.5, bad])),
+        lambda lib, bad: lib.distributions.Beta(lib.tensor([0.5, bad]), 1.0),
+        lambda lib, bad: lib.distributions.Categorical(logits=lib.tensor([[0.5, bad]])),
+        lambda lib, bad: lib.distributions.Poisson(lib.tensor([0.5, bad])).log_prob(lib.tensor([1.0, 2.0])),
+        lambda lib, bad: lib.distributions.Bernoulli(lib.tensor([0.5, 0.5])).log_prob(lib.tensor([1.0, bad])),
+        lambda lib, bad: lib.distributions.Geometric(0.5).log_prob(lib.tensor([1.0, bad])),
+        lambda lib, bad: lib.distributions.Uniform(0.0, 1.0).log_prob(lib.tensor([0.5, bad])),
+        lambda lib, bad: lib.distributions.Independent(
+            lib.distributions.Normal(lib.zeros(2, 2), lib.ones(2, 2)), 1
+        ).log_prob(lib.tensor([[0.5, bad], [1.0, 1.0]])),
+    ],
+)
+def test_refusals_are_pytorchs_whoever_looks(make):
+    torch = pytest.importorskip("torch")
+
+    def refused(lib, bad):
+        try:
+            make(lib, bad)
+        except ValueError:
+            return True
+        return False
+
+    for bad in (1.0, 0.0, 0.5, -1.0, 2.5, float("nan"), float("inf"), -float("inf")):
+        assert refused(xtensor, bad) == refused(torch, bad), bad
+    wanted = lambda mean: xtensor.distributions.Normal(mean, 1.0, validate_args=True)
+    with pytest.raises(ValueError, match="satisfy the constraint Real"):
+        wanted(xtensor.tensor([float("nan")]) * 2)  # which may be pending
+    with pytest.raises(ValueError, match="satisfy the constraint Real"):
+        wanted(xtensor.tensor([float("nan")], requires_grad=True))

@@ -11,7 +11,7 @@ import pytest
 
 import xtensor as xt
 from xtensor import copied_storage
-from xtensor.shared_storage import MOST, SharedStorage
+from xtensor.shared_storage import MOST, HostStorage, SharedStorage
 from xtensor.storage import Storage
 
 DTYPES = ["float32", "float64", "float16", "int8", "uint8", "int16", "int32", "int64", "bool", "complex64"]
@@ -320,7 +320,7 @@ def test_the_storage_is_plain_again_when_the_last_array_has_gone():
     u = xt.from_numpy(b[1:])
     b[2] = 8
     del b
-    assert u.tolist() == [1, 8, 3] and type(u._xt_storage) is Storage
+    assert u.tolist() == [1, 8, 3] and kind(u) is Storage
     t.add_(1)
     assert t.tolist() == [1, 2, 3, 10, 10, 10]
 
@@ -534,3 +534,102 @@ def test_threads_that_read_see_whole_values():
     for thread in readers:
         thread.join()
     assert not failures and a.tolist() == [199] * 64
+
+
+# ---- read when a program asks --------------------------------------------------------------------------------------
+
+
+def test_an_array_is_taken_in_when_a_program_first_reads_it():
+    a = np.arange(6, dtype=np.float32)
+    t = xt.from_numpy(a)
+    rows = t.view(2, 3)[1].unsqueeze(0)
+    assert type(t._xt_storage) is HostStorage
+    assert (t.shape, t.dtype, t.device.type, t.stride(), rows.shape) == (
+        (6,),
+        xt.float32,
+        "cpu",
+        (1,),
+        (1, 3),
+    )
+    assert type(t._xt_storage) is HostStorage
+    a[4] = 9  # seen, as it is not read yet
+    assert rows.tolist() == [[3, 9, 5]]
+    assert kind(t) is SharedStorage
+    t.add_(1)
+    assert a.tolist() == [1, 2, 3, 4, 10, 6]
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda lib, t: t.add_(1),
+        lambda lib, t: t.__setitem__(0, 7),
+        lambda lib, t: t.numpy().__setitem__(0, 5),
+        lambda lib, t: t.copy_(lib.ones(4)),
+        lambda lib, t: t[1:].mul_(2),
+        lambda lib, t: lib.nn.Parameter(t).data.zero_(),
+        lambda lib, t: t.set_(lib.zeros(4)),
+        lambda lib, t: setattr(t, "data", lib.ones(4)),
+        lambda lib, t: lib.add(t, 1, out=t),
+        lambda lib, t: t.index_put_((lib.tensor([0, 2]),), lib.tensor([8.0, 9.0])),
+    ],
+)
+def test_a_first_touch_that_writes(touch):
+    torch = pytest.importorskip("torch")
+    found = []
+    for lib in (xt, torch):
+        a = np.arange(4, dtype=np.float32)
+        t = lib.from_numpy(a)
+        touch(lib, t)
+        found.append([t.tolist(), a.tolist()])
+        t.add_(1)
+        found[-1] += [t.tolist(), a.tolist()]
+    assert found[0] == found[1]
+
+
+def test_the_address_is_the_arrays_own():
+    a = np.arange(4.0)
+    assert xt.from_numpy(a).data_ptr() == a.ctypes.data
+    assert xt.from_numpy(a).untyped_storage().data_ptr() == a.ctypes.data
+
+
+def test_an_optimizer_writes_into_the_memory_of_its_parameters():
+    a = np.ones(3, np.float32)
+    p = xt.nn.Parameter(xt.from_numpy(a))
+    optimizer = xt.optim.SGD([p], lr=0.5)
+    p.sum().backward()
+    optimizer.step()
+    assert p.tolist() == [0.5, 0.5, 0.5] and a.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_what_is_copied_or_pickled_has_its_values():
+    a = np.arange(3.0)
+    t = xt.from_numpy(a)
+    made = [
+        copy.deepcopy(xt.from_numpy(a)),
+        pickle.loads(pickle.dumps(xt.from_numpy(a))),
+        t.clone(),
+        t.to(xt.float32),
+    ]
+    a[0] = 5
+    assert [m.tolist() for m in made] == [[0, 1, 2]] * 4 and t.tolist() == [5, 1, 2]
+
+
+def test_batches_of_what_no_program_has_read_are_numpys():
+    memory = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
+    samples = [
+        (xt.from_numpy(rows).unsqueeze(0), xt.from_numpy(rows.T.copy()).t(), i)
+        for i, rows in enumerate(memory)
+    ]
+    whole, turned, numbers = xt.utils.data.default_collate(samples)
+    assert (
+        whole.shape == (4, 1, 2, 3)
+        and (whole[:, 0].numpy() == memory).all()
+        and (turned.numpy() == memory).all()
+    )
+    assert numbers.tolist() == [0, 1, 2, 3] and whole.is_contiguous() and turned.is_contiguous()
+    assert type(samples[0][0]._xt_storage) is HostStorage
+    whole.zero_()
+    assert memory[0, 0, 1] == 1
+    mixed = xt.utils.data.default_collate([xt.from_numpy(memory[0]), xt.ones(2, 3)])
+    assert (mixed[0].numpy() == memory[0]).all() and mixed[1].tolist() == [[1, 1, 1]] * 2

@@ -184,6 +184,37 @@ def test_packed_sequences(torch, batch_first):
         same(b, a)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_sequences_are_padded_wherever_they_are(torch, batch_first, side):
+    """Values that are there are put side by side by NumPy; what has a gradient, another dtype or is an alias is not."""
+    drawn = [np.random.default_rng(n).normal(size=(n, 3)).astype(np.float32) for n in (4, 1, 7)]
+    told = dict(batch_first=batch_first, padding_side=side)
+    made = {}
+    for lib in (torch, xtensor):
+        pad = lib.nn.utils.rnn.pad_sequence
+        parts = [lib.tensor(values) for values in drawn]
+        leaves = [part.clone().requires_grad_() for part in parts]
+        pad([leaf * 2 for leaf in leaves], **told).sum().backward()
+        over = [values.copy() for values in drawn]
+        first = pad([lib.from_numpy(values) for values in over], **told)
+        over[0][0, 0] = 99
+        made[lib] = [
+            pad(parts, padding_value=-1.5, **told),
+            pad([part.long() for part in parts], padding_value=-1, **told),
+            pad([part.t().contiguous().t()[:, :2] for part in parts], **told),
+            pad([part * 2 for part in parts], **told),
+            pad([parts[0], parts[1].double(), parts[2]], **told),
+            pad([part[:, 0] > 0 for part in parts], padding_value=True, **told),
+            first,
+            *[leaf.grad for leaf in leaves],
+        ]
+        with pytest.raises(RuntimeError):
+            pad([parts[0], lib.zeros(2, 4)], **told)
+    for a, b in zip(made[torch], made[xtensor], strict=True):
+        same(b, a)
+
+
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
 def test_packed_recurrence(torch, kind):
     """Bidirectional layers over a packed batch, with the gradients of input and weights."""

@@ -325,3 +325,37 @@ def test_writes_of_numbers_by_several_indices(torch: Any) -> None:
         rows += [v.tolist(), w.grad.tolist()]
         found.append(rows)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_a_number_that_is_added_up_stays_on_the_host(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    found = []
+    names: list[str] = []
+
+    def watcher(name: str) -> Any:
+        return lambda loaded: names.append(name)
+
+    for lib in (xtensor, torch):
+        values = lib.tensor(np.linspace(1, 9, 20).astype(dtype))
+        assert values.tolist()
+        total = lib.tensor(0, dtype=values.dtype)
+        other, part = total, total.view(())
+        watch(watcher)
+        try:
+            for i in range(20):
+                total += values[i] * 2
+                total.mul_(3).sub_(1)
+        finally:
+            unwatch(watcher)
+        assert other is total
+        found.append((total.item(), part.item(), total._version, str(total.dtype).split(".")[1]))
+        with pytest.raises(RuntimeError):
+            lib.tensor(2, dtype=lib.int64).div_(lib.tensor(3, dtype=lib.int64))
+    assert found[0] == found[1] and names == []
+    leaf = xtensor.tensor(1.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf += 1
+    part = (leaf * 2).detach()
+    part += 1
+    assert part.item() == 3

@@ -199,3 +199,25 @@ def test_unique_values(dtype: str):
         for a, b in pairs:
             assert str(a.dtype).split(".")[1] == str(b.dtype).split(".")[1]
             np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("shape", [(128, 128), (500, 100), (3, 5, 7, 101), (10007,)])
+def test_bools_are_counted(shape: tuple[int, ...]):
+    values = np.random.default_rng(4).random(shape) > 0.3
+    for dims in (None, 0, tuple(range(len(shape)))):
+        found = xtensor.tensor(values).sum(dims)
+        assert found.dtype is xtensor.int64
+        np.testing.assert_array_equal(found.numpy(), values.sum(dims))
+        np.testing.assert_array_equal(
+            xtensor.count_nonzero(xtensor.tensor(values), dims).numpy(), values.sum(dims)
+        )
+
+
+@pytest.mark.parametrize("place", [0, 77, 16383])
+def test_extrema_of_middling_size_keep_nan(place: int):
+    values = drawn((16384,), "float32")
+    values[place] = NAN
+    ours, theirs = both(values.reshape(128, 128))
+    for dims in (0, 1, (0, 1)):
+        np.testing.assert_array_equal(ours.amax(dims).numpy(), theirs.amax(dims).numpy())
+        np.testing.assert_array_equal(ours.amin(dims).numpy(), theirs.amin(dims).numpy())

@@ -19,6 +19,7 @@ from ..xla import jax_internals
 from ..xla.jax_internals import PLATFORM_LOG
 from ..xla.levels import ground
 from ..xla.memory import LARGE, check_sizes
+from ..xla.placing import from_host
 from ..xla.signals import from_start
 from ..xla.x64 import call
 from .extras import command
@@ -220,7 +221,7 @@ def start_again() -> bool:
     if any(client.live_arrays() or client.live_executables() for client in clients):
         return False
     clear_backends()
-    for known in (_jax_devices, _places, _by_sharding, _meshes):
+    for known in (_jax_devices, _shardings, _places, _by_sharding, _meshes):
         known.clear()
     return True
 
@@ -234,6 +235,7 @@ def has_devices(name: str) -> bool:
 
 
 _jax_devices: dict[device, Any] = {}
+_shardings: dict[device, Any] = {}
 
 
 def jax_device(place: device) -> Any:
@@ -246,8 +248,12 @@ def jax_device(place: device) -> Any:
 
 def sharding_of(place: device) -> Any:
     """Where arrays of a device lie, as JAX's programs are told."""
-    found = jax_device(place)
-    return found if place.sharding is not None else jax.sharding.SingleDeviceSharding(found)
+    found = _shardings.get(place)
+    if found is None:
+        device = jax_device(place)
+        found = device if place.sharding is not None else jax.sharding.SingleDeviceSharding(device)
+        _shardings[place] = found
+    return found
 
 
 def _find(place: device) -> Any:
@@ -486,12 +492,10 @@ def put(data: Any, place: device, copy: bool = True) -> Any:
         data = np.array(data, copy=True)
     if place.sharding is not None:
         return spread(data, place.sharding)
-    made = call(jax.device_put, data, jax_device(place))
-    if isinstance(made, Tracer) and isinstance(data, np.ndarray):
-        # Values of the host are values inside a traced function too: what keeps them may outlive the trace.
-        with jax.ensure_compile_time_eval():
-            return call(jax.device_put, data, jax_device(place))
-    return made
+    if type(data) is np.ndarray:
+        # Values inside a traced function too: what keeps them may outlive the trace.
+        return call(from_host, data, sharding_of(place))
+    return call(jax.device_put, data, jax_device(place))
 
 
 def spread(data: Any, sharding: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import dtypes
 from ..linalg import cholesky_ex, eigvalsh
@@ -54,6 +54,9 @@ class Constraint:
 
     is_discrete: bool = False
     event_dim: int = 0
+    by_element: ClassVar[bool] = False
+    """Whether `check` looks at each element alone, by comparisons with its bounds, and so takes NumPy's arrays too where these are numbers."""
+    _bounds: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Tensor:
         """Whether each value lies in the region."""
@@ -155,7 +158,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
 
 class _Boolean(Constraint):
-    is_discrete = True
+    is_discrete, by_element = True, True
 
     def check(self, value: Any) -> Tensor:
         return (value == 0) | (value == 1)
@@ -169,35 +172,43 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(_Between):
-    is_discrete = True
+    is_discrete, by_element = True, True
 
     def check(self, value: Any) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _IntegerGreaterThan(_Above):
-    is_discrete = True
+    is_discrete, by_element = True, True
 
     def check(self, value: Any) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
 class _Real(Constraint):
+    by_element = True
+
     def check(self, value: Any) -> Tensor:
         return value == value
 
 
 class _GreaterThan(_Above):
+    by_element = True
+
     def check(self, value: Any) -> Tensor:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_Above):
+    by_element = True
+
     def check(self, value: Any) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(_Bounded):
+    by_element = True
+
     def __init__(self, upper_bound: Any) -> None:
         super().__init__(upper_bound=upper_bound)
 
@@ -206,6 +217,8 @@ class _LessThan(_Bounded):
 
 
 class _Interval(_Between):
+    by_element = True
+
     def check(self, value: Any) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, ClassVar
 
+import numpy as np
 from jax.core import Tracer
 
 from .. import dtypes
@@ -17,8 +18,10 @@ from ..gradients import grad
 from ..operators.index_bounds import later
 from ..ops.create.ingest import as_tensor
 from ..ops.shape.joining import broadcast_tensors
+from ..ops.tensor.at_hand import at_hand
 from ..tensor import Size, Tensor, array_of
 from .constraints import Constraint, independent, is_dependent
+from .constraints import _IndependentConstraint as Independent_
 
 __all__ = ["Distribution", "ExponentialFamily", "Independent", "broadcast_all"]
 
@@ -37,6 +40,23 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 def read(path: str) -> Any:
     """A property that is an attribute of another name, or of what the object is made of: `read("base_dist.mean")`."""
     return property(attrgetter(path))
+
+
+FEW = 1 << 14
+"""Elements that NumPy looks at sooner than programs do."""
+
+
+def satisfied(constraint: Constraint, value: Tensor) -> bool:
+    """Whether all of a tensor lies in a region; of few elements that are on the host NumPy says so."""
+    base: Any = constraint
+    while isinstance(base, Independent_) and 0 < base.event_dim <= value.dim():
+        base = base.base_constraint
+    if base.by_element and all(type(getattr(base, name)) in (int, float) for name in base._bounds):
+        values = at_hand(value.detach(), wait=True) if value.numel() <= FEW else None
+        if values is not None:
+            with np.errstate(all="ignore"):
+                return bool(base.check(values).all())
+    return everywhere(constraint.check(value.detach()))
 
 
 def everywhere(valid: Tensor) -> bool:
@@ -94,7 +114,7 @@ class Distribution:
                 value = self.__dict__.get(name)
                 if is_dependent(constraint) or not isinstance(value, Tensor):
                     continue
-                if not everywhere(constraint.check(value.detach())):
+                if not satisfied(constraint, value):
                     raise ValueError(
                         f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                         f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
@@ -128,7 +148,7 @@ class Distribution:
                 raise ValueError(
                     f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}."
                 )
-        if self.support is not None and not everywhere(self.support.check(value.detach())):
+        if self.support is not None and not satisfied(self.support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

@@ -10,8 +10,9 @@ import numpy as np
 from jax.core import ShapedArray
 
 from ..xla.pending import Work, workers
+from ..xla.placing import from_host
 from ..xla.sizes import comes_again, count_host, enabled, is_made, is_one_cpu
-from ..xla.sizes.spans import Answers, HostArray, like, put
+from ..xla.sizes.spans import Answers, HostArray, like
 from ..xla.sizes.terms import varied
 from ..xla.symbolic import at_most
 from ..xla.x64 import prepare
@@ -93,7 +94,7 @@ class HostAdjoint(Answers):
             view = strided(recipe, total, 0 if recipe.static else int(offset), writeable=True)
             view += np.asarray(value)
         count_host()
-        return put(total, values[0].sharding, values[0].committed), not self.left
+        return from_host(total, values[0].sharding, values[0].committed), not self.left
 
 
 def is_host_writable(recipe: Recipe) -> bool:
@@ -202,4 +203,4 @@ class HostWriter(HostFirst):
         if self.source is not None:
             read = strided(self.source, read, 0 if self.source.static else int(offset[0]))
         place[...] = read
-        return put(made, base.sharding, base.committed)
+        return from_host(made, base.sharding, base.committed)

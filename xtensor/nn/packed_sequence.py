@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import dtypes, geometry
+from ..operators.options import number_array, placed
 from ..ops.create.creation import full
 from ..ops.create.ingest import as_tensor, from_numpy
+from ..ops.tensor.at_hand import at_hand
 from ..ops.tensor.conversion import parse_to
 from ..tensor import Tensor
 
@@ -253,6 +256,9 @@ def pad_sequence(
     longest = max(sequence.size(0) for sequence in listed)
     rest = tuple(first.shape[1:])
     shape = (len(listed), longest, *rest) if batch_first else (longest, len(listed), *rest)
+    made = padded_on_host(listed, shape, batch_first, padding_value, padding_side == "left")
+    if made is not None:
+        return made
     out = full(shape, padding_value, dtype=first.dtype, device=first.device)
     for i, sequence in enumerate(listed):
         length = sequence.size(0)
@@ -263,6 +269,27 @@ def pad_sequence(
         else:
             out[place, i] = sequence
     return out
+
+
+FEW = 1 << 20
+"""Bytes that NumPy puts side by side sooner than a program for every sequence does."""
+
+
+def padded_on_host(
+    sequences: list[Tensor], shape: tuple[int, ...], batch_first: bool, value: float, left: bool
+) -> Tensor | None:
+    """`pad_sequence` of values that are there, as in a loader; None where a program is to do it."""
+    dtype = sequences[0].dtype
+    arrays: Any = [at_hand(sequence) for sequence in sequences]
+    if any(a is None or a.dtype != dtype.numpy or a.shape[1:] != shape[2:] for a in arrays):
+        return None
+    if math.prod(shape) * dtype.itemsize > FEW:
+        return None
+    out = np.full(shape, number_array(value, dtype), dtype.numpy)
+    rows = out if batch_first else out.swapaxes(0, 1)
+    for row, array in zip(rows, arrays, strict=True):
+        row[len(row) - len(array) if left else 0 :][: len(array)] = array
+    return placed(out, sequences[0].device)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

@@ -19,7 +19,7 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..host_numbers import HostNumber, exactly
+from ..host_numbers import HostNumber, exactly, held
 from ..storage import UNREAD, LazyStorage, MetaArray, Storage
 from ..tensor import (
     ARRAY,
@@ -42,7 +42,7 @@ from .below.dispatching import asked_about, dispatching
 from .operator import Operator
 from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, packed_program, reading_program, writing_program
-from .write import check_writable, may_pend, promised, rewrite
+from .write import bump, check_writable, may_pend, promised, rewrite
 
 __all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run", "run_method"]
 
@@ -500,6 +500,15 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     view, storage, meta = target._xt_view, target._xt_storage, target._xt_meta
     if not op.single or (meta is not None and meta.inference):
         raise Unusual
+    if op.exact is not None and type(storage.raw) is HostNumber and held(target):
+        made = exactly(op.exact, values)
+        if made is not None and made._xt_storage.raw.dtype == storage.raw.dtype:
+            check_writable(target)
+            bump(target, op.name + "_", 4)
+            storage.raw = made._xt_storage.raw
+            storage.writes += 1
+            storage.shared = False
+            return target
     pends = type(storage) is LazyStorage and type(storage.operand) is Pending
     recipe: Any = None
     signature: list[Any] = []

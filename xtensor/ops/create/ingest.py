@@ -31,7 +31,7 @@ from ...operators.options import (
     storing,
 )
 from ...operators.write import cast
-from ...shared_storage import MOST, SharedStorage, adopt, bytes_at
+from ...shared_storage import MOST, HostStorage, adopt, bytes_at, is_shared
 from ...storage import MetaArray, Storage, UntypedStorage
 from ...tensor import Size, Tensor, array_of, make_view, tensor_over, wrap, wrap_strided
 from ...xla.x64 import call
@@ -368,10 +368,28 @@ def from_host(
     return placed(own_copy(data, dtype), place)
 
 
+def in_place(data: np.ndarray[Any, Any]) -> Tensor | None:
+    """A tensor over NumPy's memory which XLA takes in when a program first reads it; None where something is to be looked at before."""
+    flags = data.flags
+    if (
+        type(data) is np.ndarray
+        and flags.c_contiguous
+        and flags.writeable
+        and 0 < data.nbytes <= MOST
+        and data.dtype in dtypes.FROM_NUMPY
+        and devices.redirected("cpu") is None
+    ):
+        return tensor_over(HostStorage(data))
+    return None
+
+
 def over_memory(data: np.ndarray[Any, Any]) -> Tensor | None:
     """A tensor over the memory of a NumPy array that may be written; None where that cannot be shared."""
     if data.size == 0:
         return None
+    made = in_place(data)
+    if made is not None:
+        return made
     item = data.itemsize
     checks.check_value(
         all(s % item == 0 for s in data.strides),
@@ -482,7 +500,7 @@ def asarray(
             )
     else:
         made = None
-    if made is not None and (copy is not False or type(made._xt_storage) is SharedStorage):
+    if made is not None and (copy is not False or is_shared(made._xt_storage)):
         made = made.to(made.device if device is None else device, copy=bool(copy))
         return finish("asarray", made, requires_grad)
     if copy is False and isinstance(obj, np.generic):
@@ -510,6 +528,9 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {checks.type_name(ndarray)})")
+    made = in_place(ndarray)
+    if made is not None:
+        return made
     return from_host(ndarray, None, devices.device("cpu"), share=True)
 
 

@@ -17,8 +17,8 @@ from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
+from ...xla.placing import from_host
 from ...xla.sizes import count_host, enabled
-from ...xla.sizes.spans import put
 from ...xla.symbolic import is_open
 from ...xla.x64 import call, jit
 from . import draws
@@ -209,7 +209,7 @@ def longer(
     draw = piece(kernel, length, dtype, place)
     found = [draw(np.uint32(first), *args) for first in range(0, count, length)]
     row = np.asarray(found[0])[:count] if len(found) == 1 else np.concatenate(found)[:count]
-    return put(np.array(row).reshape(shape), found[0].sharding, found[0].committed)
+    return from_host(np.array(row).reshape(shape), found[0].sharding, found[0].committed)
 
 
 @bounded(64)
@@ -227,7 +227,7 @@ def shuffled(count: int, dtype: dtypes.dtype, place: devices.device, seed: Any, 
     count_host()
     length = 256 << (2 * max(0, -(-((count - 1).bit_length() - 8) // 2)))
     found = shuffle(length, dtype, place)(np.int64(count), seed, draw)
-    return put(np.array(np.asarray(found)[:count]), found.sharding, found.committed)
+    return from_host(np.array(np.asarray(found)[:count]), found.sharding, found.committed)
 
 
 def check_float(name: str, dtype: dtypes.dtype) -> None:

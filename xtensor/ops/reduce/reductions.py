@@ -19,7 +19,7 @@ from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.number_arrays import size_as
-from .sums import total
+from .sums import count, total
 
 __all__ = [
     "all",
@@ -160,6 +160,8 @@ def sum(
     """
     axes = axes_of(dim, input.ndim)
     target = total_dtype(input, dtype)
+    if target is dtypes.int64 and input.dtype == jnp.bool_:
+        return count(input, axes, keepdim)
     x = computed(input, target)
     if target is dtypes.bool:
         return jnp.any(x, axis=axes, keepdims=keepdim)
@@ -567,7 +569,7 @@ def count_nonzero(input: Array, dim: int | Sequence[int] | None = None) -> Array
     Shape: `input` `(*)`, result without the dimensions `dim`.
     """
     axes = axes_of(dim, input.ndim, "count_nonzero")
-    return jnp.sum(input != 0, axis=axes, dtype=jnp.int64)
+    return count(input != 0, axes)
 
 
 # ---- logarithm of a sum of exponentials ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from jax import lax
 from ...xla.platforms import on_cpu
 from ...xla.symbolic import is_open
 
-__all__ = ["total"]
+__all__ = ["count", "total"]
 
 FLOATS = (np.float32, np.float64)
 FEWEST, MOST = 1 << 13, 1 << 20
@@ -28,17 +28,27 @@ def total(x: Any, axes: Sequence[int], keepdims: bool = False) -> Any:
     """The sum over `axes`."""
     axes = tuple(sorted(axes))
     plain = lambda x: jnp.sum(x, axis=axes, keepdims=keepdims)
-    if (
-        x.dtype not in FLOATS
-        or any(map(is_open, x.shape))
-        or not FEWEST <= x.size <= MOST // np.dtype(x.dtype).itemsize
-    ):
-        return plain(x)
-    made = divided(x.shape, axes)
+    made = by_products(x.shape, x.dtype, axes, keepdims) if x.dtype in FLOATS else None
+    return plain(x) if made is None else on_cpu("sum", made, plain, x)
+
+
+def count(x: Any, axes: Sequence[int], keepdims: bool = False) -> Any:
+    """How many bools over `axes` are true, as int64. Sums of so few ones are exact as floats."""
+    axes = tuple(sorted(axes))
+    plain = lambda x: jnp.sum(x, axis=axes, keepdims=keepdims, dtype=jnp.int64)
+    made = by_products(x.shape, np.dtype(np.float32), axes, keepdims)
     if made is None:
         return plain(x)
-    shape = tuple([1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes])
-    return on_cpu("sum", lambda x: made(x).reshape(shape), plain, x)
+    return on_cpu("sum", lambda x: made(x.astype(np.float32)).astype(np.int64), plain, x)
+
+
+def by_products(shape: Sequence[Any], dtype: Any, axes: Sequence[int], keepdims: bool) -> Any:
+    """The way over products, None where the general one is as fast."""
+    if any(map(is_open, shape)) or not FEWEST <= math.prod(shape) <= MOST // np.dtype(dtype).itemsize:
+        return None
+    made = divided(shape, axes)
+    left = tuple([1 if d in axes else n for d, n in enumerate(shape) if keepdims or d not in axes])
+    return None if made is None else lambda x: made(x).reshape(left)
 
 
 def divided(shape: Sequence[int], axes: Sequence[int]) -> Any:

@@ -25,7 +25,7 @@ from ...geometry import contiguous_strides
 from ...lowering.sharded import ShardedStorage
 from ...operators.attach import attach_methods
 from ...operators.below.dispatching import dispatches, slots_of, wrapper
-from ...shared_storage import SharedStorage, exported
+from ...shared_storage import HostStorage, SharedStorage, exported
 from ...storage import LazyStorage, MetaArray, Storage, WrapperStorage, cell, claimable, twin_of, unclaimed
 from ...tensor import (
     Tensor,
@@ -328,6 +328,7 @@ def reduce_storage(storage: Storage) -> Any:
 copyreg.pickle(Storage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(LazyStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(CopiedStorage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(HostStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(SharedStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(ShardedStorage, reduce_storage)  # type: ignore[arg-type]
 

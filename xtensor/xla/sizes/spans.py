@@ -15,8 +15,8 @@ import numpy as np
 from jax import export
 
 from ..executables import UNSPELLED, form_named, spelled, unspelled
-from ..jax_internals import place_array
 from ..pending import Pending, settled
+from ..placing import from_host
 from ..store import remembered
 from ..symbolic import is_open
 from .padded import Refused, Sizes, evaluate, open_axes, run
@@ -34,7 +34,6 @@ __all__ = [
     "counts",
     "is_uncut",
     "like",
-    "put",
 ]
 
 FLOORS = ((64, 1 << 21), (16, 1 << 24))
@@ -62,7 +61,7 @@ class HostArray:
 
     def put(self) -> Any:
         """The values as an array of JAX's."""
-        return put(np.array(self.read(), order="C"), self.sharding, self.committed)
+        return from_host(np.array(self.read(), order="C"), self.sharding, self.committed)
 
     def later(self) -> Any:
         """`put`, when somebody asks; at once where a large array would be held until then, which may be given up or written to."""
@@ -75,14 +74,6 @@ def like(leaf: Any) -> Any:
         return leaf
     aval, place = leaf.aval, leaf.sharding if leaf.committed else None
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=place)
-
-
-def put(array: Any, sharding: Any, committed: bool) -> Any:
-    """An array of JAX's made of NumPy's, whose memory is not written again: it may become the array's."""
-    if place_array is not None:
-        return place_array(array, sharding, committed)
-    (device,) = sharding.device_set
-    return jax.device_put(array, device if committed else None)
 
 
 class Late:
@@ -119,7 +110,7 @@ class Late:
                 return
             own = np.array(self.values(), order="C")
             with jax.enable_x64(True):  # else JAX would narrow the values
-                made._value = put(own, self.sharding, self.committed)
+                made._value = from_host(own, self.sharding, self.committed)
             self.drop()
 
     _run = finish
@@ -391,7 +382,7 @@ class Way:
             if part is not None:
                 own.append(Uncut(result, part, self.sharding, self.committed).pending(aval))
             elif result.committed != self.committed:
-                own.append(put(np.asarray(result), self.sharding, self.committed))
+                own.append(from_host(np.asarray(result), self.sharding, self.committed))
             else:
                 own.append(result)
         return jax.tree.unflatten(program.out, own)
@@ -409,7 +400,7 @@ class Way:
         return self.placed(longer)
 
     def placed(self, array: Any) -> Any:
-        return array if self.direct else put(array, self.sharding, self.committed)
+        return array if self.direct else from_host(array, self.sharding, self.committed)
 
 
 def sees(jaxpr: Any) -> bool:
