@@ -205,33 +205,21 @@ def case(text: str, names: dict[str, Any]) -> Callable[[], Any]:
     return run
 
 
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def arguments(about: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="parts of cases; every case without any")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.02, help="how long a turn of one contender is")
     parser.add_argument("--json", help="write the figures to this file")
-    options = parser.parse_args(argv)
-    libraries = {"xtensor": xtensor} | ({} if torch is None else {"torch": torch})
-    if torch is not None:
-        torch.set_num_threads(2)
-    names = {title: tensors(lib) for title, lib in libraries.items()}
+    return parser
+
+
+def compared(options: argparse.Namespace, cases: dict[str, dict[str, Callable[[], Any]]]) -> None:
+    """Time each case of every library; `cases` has for each what to call, which gives what waits for its result."""
     figures: dict[str, dict[str, Any]] = {}
-    print(f"{'operator':<62}{'us':>9}{'torch':>9}{'ratio':>7}")
-    for text in CASES:
-        if options.words and not any(word in text for word in options.words):
-            continue
-        calls = {title: case(text, own) for title, own in names.items()}
-        if torch is not None and not any(word in text for word in UNLIKE):
-            ours, theirs = (np.asarray(call().detach()) for call in calls.values())
-            np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3, err_msg=text)
-        times = measure(
-            {title: (lambda call=call: call().detach().numpy) for title, call in calls.items()},
-            options.turns,
-            options.seconds,
-        )
+    print(f"{'case':<62}{'us':>9}{'torch':>9}{'ratio':>7}")
+    for text, calls in cases.items():
+        times = measure(calls, options.turns, options.seconds)
         found: dict[str, Any] = {title: statistics.median(t) for title, t in times.items()}
         if "torch" in times:
             found["ratio"] = ratio(times, "xtensor", "torch")
@@ -248,6 +236,28 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         with open(options.json, "w") as file:
             json.dump(figures, file, indent=2)
+
+
+def libraries() -> dict[str, Any]:
+    """The contenders by their names; PyTorch on as many threads as there are cores of the benchmark's machines."""
+    if torch is not None:
+        torch.set_num_threads(2)
+    return {"xtensor": xtensor} | ({} if torch is None else {"torch": torch})
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = arguments(__doc__).parse_args(argv)
+    names = {title: tensors(lib) for title, lib in libraries().items()}
+    cases: dict[str, dict[str, Callable[[], Any]]] = {}
+    for text in CASES:
+        if options.words and not any(word in text for word in options.words):
+            continue
+        calls = {title: case(text, own) for title, own in names.items()}
+        if torch is not None and not any(word in text for word in UNLIKE):
+            ours, theirs = (np.asarray(call().detach()) for call in calls.values())
+            np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3, err_msg=text)
+        cases[text] = {title: (lambda call=call: call().detach().numpy) for title, call in calls.items()}
+    compared(options, cases)
     return 0
 
 
