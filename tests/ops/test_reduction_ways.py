@@ -1,4 +1,4 @@
-"""The ways that the CPU has of its own for sums, scans, order and selection, against PyTorch; sizes that each way begins with."""
+"""The ways that the CPU has of its own for scans, order and selection, against PyTorch, at sizes on both sides of where each begins."""
 
 from __future__ import annotations
 
@@ -37,39 +37,6 @@ def odd(shape: tuple[int, ...], dtype: str) -> list[Any]:
         np.where(share < 0.2, INF, np.where(share > 0.8, -INF, plain)),
     )
     return [v.astype(dtype) for v in (nans, ends, np.where(share < 0.5, 0.0, -0.0))]
-
-
-# ---- sums ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("shape", "dtype"),
-    [
-        *[((128, 128), d) for d in ("float32", "float64", "float16", "int32")],
-        *[(shape, "float32") for shape in [(500, 100), (4096, 2), (50000,), (10007,), (3, 5, 7, 101)]],
-    ],
-)
-def test_sums_over_all_choices_of_dimensions(shape: tuple[int, ...], dtype: str):
-    values = drawn(shape, dtype)
-    ours, wide = xtensor.tensor(values), values.astype(np.float64)
-    bound = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3, "int32": 0.0}[dtype]
-    for count in range(1, len(shape) + 1):
-        for dims in itertools.combinations(range(len(shape)), count):
-            found = ours.sum(dims)
-            exact, size = wide.sum(dims), np.abs(wide).sum(dims)
-            assert tuple(found.shape) == exact.shape
-            assert (np.abs(found.numpy().astype(np.float64) - exact) <= bound * size).all(), dims
-    assert ours.sum(0, keepdim=True).shape == wide.sum(0, keepdims=True).shape
-
-
-@pytest.mark.parametrize("value", [INF, -INF, NAN])
-def test_sums_of_what_is_not_finite(value: float):
-    values = drawn((128, 128), "float32")
-    values[3, 5] = value
-    ours, theirs = both(values)
-    for dims in (0, 1, (0, 1)):
-        np.testing.assert_allclose(ours.sum(dims).numpy(), theirs.sum(dims).numpy(), rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(ours.nansum().numpy(), theirs.nansum().numpy(), rtol=1e-4)
 
 
 # ---- scans ---------------------------------------------------------------------------------------------------------
@@ -123,7 +90,7 @@ def test_scans_of_infinities(values: list[float]):
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
-@pytest.mark.parametrize("shape", [(1031,), (3, 4, 6)])
+@pytest.mark.parametrize("shape", [(1031,), (3, 4, 6), (16411,)])
 def test_medians_and_ranks(shape: tuple[int, ...], dtype: str):
     for values in [drawn(shape, dtype), *(odd(shape, dtype) if dtype in FLOATS else [])]:
         ours, theirs = both(values)
@@ -142,9 +109,10 @@ def test_medians_and_ranks(shape: tuple[int, ...], dtype: str):
                 np.testing.assert_array_equal(picked, wanted.values.numpy())
 
 
+@pytest.mark.parametrize("shape", [(5, 33), (7, 1031)])
 @pytest.mark.parametrize("most", [50, 2**31, 2**62])
-def test_long_integers_are_in_order_whether_they_are_small_or_not(most: int):
-    values = np.random.default_rng(3).integers(-most, most, (7, 1031))
+def test_long_integers_are_in_order_whether_they_are_small_or_not(most: int, shape: tuple[int, ...]):
+    values = np.random.default_rng(3).integers(-most, most, shape)
     ours, theirs = both(values)
     for dim, descending in itertools.product((0, 1), (False, True)):
         found = ours.sort(dim, descending=descending)
@@ -154,7 +122,7 @@ def test_long_integers_are_in_order_whether_they_are_small_or_not(most: int):
     np.testing.assert_array_equal(ours.mode(1).values.numpy(), theirs.mode(1).values.numpy())
 
 
-@pytest.mark.parametrize("size", [33, 5000])
+@pytest.mark.parametrize("size", [33, 16411])
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "nearest", "midpoint"])
 def test_quantiles_of_few_and_of_many(size: int, interpolation: str):
     for values in [drawn((2, size), "float32"), odd((2, size), "float32")[0]]:
@@ -199,25 +167,3 @@ def test_unique_values(dtype: str):
         for a, b in pairs:
             assert str(a.dtype).split(".")[1] == str(b.dtype).split(".")[1]
             np.testing.assert_array_equal(a.numpy(), b.numpy())
-
-
-@pytest.mark.parametrize("shape", [(128, 128), (500, 100), (3, 5, 7, 101), (10007,)])
-def test_bools_are_counted(shape: tuple[int, ...]):
-    values = np.random.default_rng(4).random(shape) > 0.3
-    for dims in (None, 0, tuple(range(len(shape)))):
-        found = xtensor.tensor(values).sum(dims)
-        assert found.dtype is xtensor.int64
-        np.testing.assert_array_equal(found.numpy(), values.sum(dims))
-        np.testing.assert_array_equal(
-            xtensor.count_nonzero(xtensor.tensor(values), dims).numpy(), values.sum(dims)
-        )
-
-
-@pytest.mark.parametrize("place", [0, 77, 16383])
-def test_extrema_of_middling_size_keep_nan(place: int):
-    values = drawn((16384,), "float32")
-    values[place] = NAN
-    ours, theirs = both(values.reshape(128, 128))
-    for dims in (0, 1, (0, 1)):
-        np.testing.assert_array_equal(ours.amax(dims).numpy(), theirs.amax(dims).numpy())
-        np.testing.assert_array_equal(ours.amin(dims).numpy(), theirs.amin(dims).numpy())

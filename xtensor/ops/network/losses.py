@@ -26,7 +26,6 @@ from ...tensor import Tensor, sizes_of
 from ...xla.number_arrays import size_as
 from ..pointwise.accurate import log1p
 from ..reduce.reductions import mean_dtype
-from ..reduce.sums import total
 from ..shape.joining import joined_shape
 
 __all__ = [
@@ -73,10 +72,10 @@ def reduced(values: Any, reduction: str) -> Any:
     if reduction == "mean":
         mean_dtype("mean", values, None)
     wide = values.astype(dtypes.compute_type(dtype_of(values)).numpy)
-    found = total(wide, range(wide.ndim))
+    total = jnp.sum(wide)
     if reduction == "mean":
-        found = found / size_as(wide.size, wide.dtype)
-    return found.astype(own)
+        total = total / size_as(wide.size, wide.dtype)
+    return total.astype(own)
 
 
 def together(*arrays: Any) -> list[Any]:
@@ -136,8 +135,8 @@ def refuse_integers(kernel: str, x: Any) -> None:
 def _weighted(values: Any, weight: Any, reduction: str) -> Any:
     if weight is None:
         return reduced(values, reduction)
-    weighted = reduced(values * weight, "none" if reduction == "none" else "sum")
-    return weighted / jnp.sum(weight) if reduction == "mean" else weighted
+    total = reduced(values * weight, "none" if reduction == "none" else "sum")
+    return total / jnp.sum(weight) if reduction == "mean" else total
 
 
 @general(formats=2, autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
@@ -499,8 +498,8 @@ def kl_div(
         )
     if reduction != "batchmean":
         return divergence(input, target, reduction, log_target)
-    summed = divergence(input, target, "sum", log_target)
-    return summed / sizes_of(input)[0] if input.dim() else summed
+    total = divergence(input, target, "sum", log_target)
+    return total / sizes_of(input)[0] if input.dim() else total
 
 
 @general(formats=2, autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL, copies=True)

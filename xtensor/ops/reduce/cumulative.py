@@ -181,9 +181,7 @@ def cumprod(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Arr
     if target is dtypes.bool:
         raise checks.not_implemented_for("cumprod_out_cpu", target)
     x = computed(input, target)
-    if x.ndim and x.size:
-        (x,) = scanned(lambda a, b: (a[0] * b[0],), (1,), (x,), axis)
-    return x.astype(target.numpy)
+    return (lax.cumprod(x, axis) if x.ndim else x).astype(target.numpy)
 
 
 def _log_add(a: Any, b: Any) -> Any:

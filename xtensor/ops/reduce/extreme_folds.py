@@ -8,13 +8,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...xla.platforms import on_cpu
-from .sums import total
 
 __all__ = ["extreme_fold"]
 
 SMALL = 1024
 """Elements below which XLA folds by itself, and right: from about 2,048 on it has a library do it."""
-LARGE = 1 << 13
+LARGE = 1 << 16
 """Elements from which a sum is worth its time, to look for NaN only where there may be one."""
 
 
@@ -30,7 +29,8 @@ def extreme_fold(x: Any, axes: tuple[int, ...], keepdims: bool, largest: bool) -
 
     def looked_at(x: Any) -> Any:
         # No sum is a number where an element is none; infinities of both signs are looked at in vain.
-        return lax.cond(jnp.isnan(total(x, range(x.ndim))), marked, fold, x)
+        total = jnp.sum(x, axis=axes)
+        return lax.cond(jnp.any(jnp.isnan(total)), marked, fold, x)
 
     # Shorter floats are widened before they are folded, which the library does not take.
     if not jnp.issubdtype(x.dtype, jnp.floating) or x.dtype.itemsize < 4:

@@ -19,7 +19,6 @@ from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.number_arrays import size_as
-from .sums import count, total
 
 __all__ = [
     "all",
@@ -160,12 +159,10 @@ def sum(
     """
     axes = axes_of(dim, input.ndim)
     target = total_dtype(input, dtype)
-    if target is dtypes.int64 and input.dtype == jnp.bool_:
-        return count(input, axes, keepdim)
     x = computed(input, target)
     if target is dtypes.bool:
         return jnp.any(x, axis=axes, keepdims=keepdim)
-    return total(x, axes, keepdim).astype(target.numpy)
+    return jnp.sum(x, axis=axes, keepdims=keepdim).astype(target.numpy)
 
 
 def _nansum_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
@@ -194,7 +191,7 @@ def nansum(
     x = computed(input, target)
     if is_float(x):
         x = jnp.where(jnp.isnan(x), jnp.zeros_like(x), x)
-    return total(x, axes, keepdim).astype(target.numpy)
+    return jnp.sum(x, axis=axes, keepdims=keepdim).astype(target.numpy)
 
 
 def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtype:
@@ -236,7 +233,8 @@ def mean(
     target = mean_dtype("mean", input, dtype)
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
-    return (total(x, axes, keepdim) / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
+    total = jnp.sum(x, axis=axes, keepdims=keepdim)
+    return (total / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
 
 
 def _nanmean_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
@@ -569,7 +567,7 @@ def count_nonzero(input: Array, dim: int | Sequence[int] | None = None) -> Array
     Shape: `input` `(*)`, result without the dimensions `dim`.
     """
     axes = axes_of(dim, input.ndim, "count_nonzero")
-    return count(input != 0, axes)
+    return jnp.sum(input != 0, axis=axes, dtype=jnp.int64)
 
 
 # ---- logarithm of a sum of exponentials ----------------------------------------------------------------------------

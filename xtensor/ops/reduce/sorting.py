@@ -65,7 +65,7 @@ def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     pairs = lambda x: order_pairs(x, axis, descending)
     if x.dtype.itemsize <= 4:
         return on_cpu("sort", lambda x: order_packed(x, axis, descending), pairs, x)
-    if is_float(x) or any(map(is_open, x.shape)):
+    if is_float(x) or any(map(is_open, x.shape)) or x.size < MANY:
         return pairs(x)
 
     def short(x: Any) -> tuple[Any, Any]:
@@ -73,6 +73,10 @@ def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
         return lax.cond(fits, lambda x: packed_order(x, x.astype(jnp.int32), axis, descending), pairs, x)
 
     return on_cpu("sort", short, pairs, x)
+
+
+MANY = 1 << 12
+"""Elements of 64 bits from which it is asked whether they fit into 32: a second sort takes longer to compile than is gained by fewer."""
 
 
 def order_pairs(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
@@ -137,13 +141,11 @@ def at_rank(x: Any, rank: Any, axis: int, ties: bool = True) -> tuple[Any, Any]:
 
     ties: of those that are equal the index is as if they had been put in order; else the first.
     """
+    if not is_long(x.shape[axis]):
+        return tuple([jnp.take_along_axis(a, rank, axis) for a in order(x, axis, False)])  # type: ignore[return-value]
     rows, wanted = jnp.moveaxis(x, axis, -1), jnp.moveaxis(rank, axis, -1)
     keys = integer_key(lax.stop_gradient(rows))
-    find = (
-        sorted_at
-        if any(map(is_open, x.shape))
-        else lambda *told: on_cpu("selection", bisected, sorted_at, *told)
-    )
+    find = lambda *told: on_cpu("selection", bisected, sorted_at, *told)
     found = find(keys, wanted)
     index = lax.broadcasted_iota(jnp.int32, rows.shape, rows.ndim - 1)
     equal = jnp.where(keys == found, index, rows.shape[-1])
@@ -152,6 +154,11 @@ def at_rank(x: Any, rank: Any, axis: int, ties: bool = True) -> tuple[Any, Any]:
     else:
         place = jnp.min(equal, axis=-1, keepdims=True)
     return picked(rows, place.astype(jnp.int64), axis)
+
+
+def is_long(size: Any) -> bool:
+    """Whether a row is one of which a rank is found sooner by halving than by putting it in order. A loop takes 0.5 s more to compile."""
+    return not is_open(size) and size >= 1 << 14
 
 
 def sorted_at(keys: Any, rank: Any) -> Any:

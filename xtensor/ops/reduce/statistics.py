@@ -23,12 +23,11 @@ from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, wrap
 from ...xla.cache import bounded
-from ...xla.symbolic import at_most, is_open
+from ...xla.symbolic import at_most
 from ..index.hostindex import trimmed
-from .cumulative import scanned
 from .extrema import selected_grad, shared_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
-from .sorting import at_rank, order
+from .sorting import at_rank, is_long, order
 
 __all__ = [
     "bincount",
@@ -190,7 +189,7 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...
     place = lax.broadcasted_iota(jnp.int32, values.shape, axis)
     before = jnp.roll(values, 1, axis)
     fresh = (place == 0) | (values != before)
-    (start,) = scanned(lambda a, b: (jnp.maximum(a[0], b[0]),), (0,), (jnp.where(fresh, place, 0),), axis)
+    start = lax.cummax(jnp.where(fresh, place, 0), axis)
     run = place - start
     # The first of the longest runs; its last element is where the run's count peaks.
     best = jnp.max(run, axis=axis, keepdims=True)
@@ -202,8 +201,8 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...
 
 # ---- quantiles -----------------------------------------------------------------------------------------------------
 
-FEW, LONG = 2, 4096
-"""Quantiles that are found without putting all elements in order, and of how many at least."""
+FEW = 2
+"""Quantiles of a long row that are found without putting all elements in order."""
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -227,7 +226,7 @@ def _quantile(x: Any, q: Any, axis: int, interpolation: str, ignore_nan: bool) -
     elif interpolation == "nearest":
         rank = jnp.round(rank)
     below, above = jnp.floor(rank), jnp.ceil(rank)
-    few = not is_open(n) and n >= LONG and at_most(rank.shape[0], FEW)
+    few = is_long(n) and at_most(rank.shape[0], FEW)
     ordered = (
         None if few else jnp.broadcast_to(order(rows, rows.ndim - 1, False)[0], (rank.shape[0], *rows.shape))
     )
