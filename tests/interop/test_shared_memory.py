@@ -633,3 +633,17 @@ def test_batches_of_what_no_program_has_read_are_numpys():
     assert memory[0, 0, 1] == 1
     mixed = xt.utils.data.default_collate([xt.from_numpy(memory[0]), xt.ones(2, 3)])
     assert (mixed[0].numpy() == memory[0]).all() and mixed[1].tolist() == [[1, 1, 1]] * 2
+    rows = [xt.from_numpy(row) for row in memory]
+    for dim in (0, 1, -1):
+        assert (xt.stack(rows, dim).numpy() == np.stack(list(memory), dim)).all()
+        assert (
+            xt.stack([*rows, xt.ones(2, 3)], dim).numpy() == np.stack([*memory, np.ones((2, 3))], dim)
+        ).all()
+    assert type(rows[0]._xt_storage) is HostStorage
+    for wrong, error in (
+        (lambda: xt.stack(rows, 4), IndexError),
+        (lambda: xt.stack([rows[0], xt.ones(2)]), RuntimeError),
+    ):
+        with pytest.raises(error):
+            wrong()
+    assert xt.stack([rows[0], xt.from_numpy(np.ones((2, 3)))]).dtype is xt.float64

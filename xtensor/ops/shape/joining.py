@@ -11,14 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ... import checks, dtypes
+from ... import checks, devices, dtypes
+from ...engine import modes
 from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.functions.overloads import numpy_names
+from ...operators.options import placed
 from ...operators.promotion import common_dtype, promote
 from ...operators.schema import Array, Arrays
+from ...shared_storage import HostMemory
 from ...tensor import Tensor, sizes_of
+from ..tensor.at_hand import at_hand
 
 __all__ = [
     "atleast_1d",
@@ -209,9 +213,29 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     """
     if out is not None:
         check_out(tensors, out)
+    elif (made := stacked_on_host(tensors, dim)) is not None:
+        return made
     elif many(tensors) and one_shape(tensors):
         return in_parts(tensors, dim, stack_along)
     return stack_along(tensors, dim, out=out)
+
+
+def stacked_on_host(tensors: Any, dim: Any) -> Tensor | None:
+    """Tensors over NumPy's memory that no program has read yet, as loaders make them, stacked by NumPy; None where the first is another."""
+    if (
+        type(tensors) not in (list, tuple)
+        or not tensors
+        or type(dim) is not int
+        or modes.state.mode > modes.NO_GRAD
+    ):
+        return None
+    first = tensors[0]
+    if type(first) is not Tensor or type(first._xt_storage.raw) is not HostMemory:
+        return None
+    arrays: Any = [at_hand(tensor) for tensor in tensors]
+    if any(a is None or a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):
+        return None
+    return placed(np.stack(arrays, checks.wrap_dim(dim, arrays[0].ndim + 1)), devices.device("cpu"))
 
 
 # ---- at least so many dimensions -----------------------------------------------------------------------------------

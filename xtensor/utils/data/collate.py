@@ -15,7 +15,7 @@ from ...ops.create.ingest import as_tensor
 from ...ops.create.ingest import tensor as make_tensor
 from ...ops.shape.joining import stack
 from ...tensor import Tensor
-from .late import beside, late, stacked
+from .late import late, stacked
 
 __all__ = ["collate", "default_collate", "default_convert"]
 
@@ -96,11 +96,11 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
 
 
 def on_host(collated: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """NumPy puts together what needs no operator: in worker processes, where XLA need not start, and of tensors that XLA has not read."""
+    """In worker processes NumPy puts together what needs no operator: XLA need not start there."""
 
     @functools.wraps(collated)
     def first_on_host(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
-        made = stacked(batch) if late() else beside(batch)
+        made = stacked(batch) if late() else None
         return collated(batch, collate_fn_map=collate_fn_map) if made is None else made
 
     return first_on_host

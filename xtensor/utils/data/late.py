@@ -1,4 +1,4 @@
-"""Batches of what is NumPy's: in worker processes tensors are its values until an operator touches them, so that most never start XLA."""
+"""Tensors of worker processes: NumPy's values until an operator touches them, so that most workers never start XLA."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 
 from ... import devices, dtypes, geometry
 from ...host_numbers import HostNumber
-from ...operators.options import placed
-from ...ops.tensor.at_hand import at_hand
 from ...ops.tensor.export import claimable
 from ...shared_storage import HostMemory
 from ...storage import LazyStorage, MetaArray, Storage, yet_to_read
 from ...tensor import Tensor, make_view, new
 
-__all__ = ["HostValues", "beside", "host_values", "in_worker", "late", "rebuild_storage", "rows", "stacked"]
+__all__ = ["HostValues", "host_values", "in_worker", "late", "rebuild_storage", "rows", "stacked"]
 
 
 class _Here:
@@ -109,17 +107,6 @@ def stacked(batch: Sequence[Any]) -> Tensor | None:
     if any(array is None or array.dtype != first.dtype or array.shape != first.shape for array in arrays):
         return None
     return late_tensor(np.stack(arrays)) if first.dtype in dtypes.FROM_NUMPY else None
-
-
-def beside(batch: Sequence[Any]) -> Tensor | None:
-    """Tensors over NumPy's memory that no program has read yet, side by side; None where the first is another, or one has another form."""
-    first = batch[0]
-    if type(first) is not Tensor or type(first._xt_storage.raw) is not HostMemory:
-        return None
-    arrays: Any = [at_hand(sample) for sample in batch]
-    if any(a is None or a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):
-        return None
-    return placed(np.stack(arrays), devices.device("cpu"))
 
 
 def rows(tensor: Tensor, indices: Sequence[int]) -> Tensor | None:
