@@ -153,10 +153,20 @@ def test_a_permutation_has_each_number_once(count: int):
     np.testing.assert_array_equal(np.sort(made), np.arange(count))
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool", "wide"])
+def test_unsigned_integers_of_64_bits_are_in_order():
+    values = np.array([2**64 - 1, 0, 2**63, 5, 2**31, 2**64 - 2] * 1000, np.uint64)
+    found = xtensor.tensor(values).sort()
+    np.testing.assert_array_equal(found.values.numpy(), np.sort(values))
+    np.testing.assert_array_equal(found.indices.numpy(), np.argsort(values, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool", "wide", "ends"])
 def test_unique_values(dtype: str):
     values = drawn((40, 3), "int64" if dtype == "wide" else "float32")
-    values = values * 2**50 if dtype == "wide" else np.round(values).clip(0).astype(dtype)
+    if dtype == "ends":
+        values = np.arange(-128, 128).astype(np.int8).repeat(3).reshape(-1, 3)[::-1].copy()
+    else:
+        values = values * 2**50 if dtype == "wide" else np.round(values).clip(0).astype(dtype)
     ours, theirs = both(values)
     for name, dim, inverse, counts in itertools.product(
         ("unique", "unique_consecutive"), (None, 0), (False, True), (False, True)

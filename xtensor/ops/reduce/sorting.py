@@ -65,7 +65,7 @@ def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     pairs = lambda x: order_pairs(x, axis, descending)
     if x.dtype.itemsize <= 4:
         return on_cpu("sort", lambda x: order_packed(x, axis, descending), pairs, x)
-    if is_float(x) or any(map(is_open, x.shape)) or x.size < MANY:
+    if x.dtype != jnp.int64 or any(map(is_open, x.shape)) or x.size < MANY:
         return pairs(x)
 
     def short(x: Any) -> tuple[Any, Any]:

@@ -488,14 +488,18 @@ def _counted(values: Any, inverse: bool) -> tuple[Any, Any, Any] | None:
     span = int(values.max()) - int(least)
     if span > 4 * values.size:
         return None
-    counts = np.bincount((values - least).astype(np.int64))
+    # Of short signed integers the differences need more room; those of long ones are small.
+    wide = values.astype(np.int64) if values.dtype.kind == "i" else values
+    places = (wide - least.astype(wide.dtype)).astype(np.int64)
+    counts = np.bincount(places)
     there = np.flatnonzero(counts)
     back = None
     if inverse:
         place = np.empty(span + 1, np.int64)
         place[there] = np.arange(there.size)
-        back = place[values - least]
-    return there.astype(values.dtype) + least, back, counts[there].astype(np.int64)
+        back = place[places]
+    found = (there.astype(wide.dtype) + least.astype(wide.dtype)).astype(values.dtype)
+    return found, back, counts[there].astype(np.int64)
 
 
 def _arranged(rows: Any, consecutive: bool, inverse: bool) -> tuple[Any, Any, Any]:
