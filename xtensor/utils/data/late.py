@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import devices, dtypes, geometry
 from ...host_numbers import HostNumber
+from ...ops.tensor.at_hand import in_memory
 from ...ops.tensor.export import claimable
 from ...shared_storage import HostMemory
 from ...storage import LazyStorage, MetaArray, Storage, yet_to_read
@@ -76,10 +77,12 @@ def late_tensor(values: np.ndarray[Any, Any]) -> Tensor:
 
 
 def plain_values(tensor: Any) -> np.ndarray[Any, Any] | None:
-    """The values of a tensor that is its whole storage and knows no graph; None for any other."""
+    """The values of a tensor that knows no graph and is its whole storage, or sees NumPy's memory; None for any other."""
     if type(tensor) is not Tensor or tensor.requires_grad or tensor._xt_storage.is_meta:
         return None
     storage, view = tensor._xt_storage, tensor._xt_view
+    if type(storage.raw) is HostMemory:
+        return in_memory(storage.raw, view)
     if view is not None:
         sizes = tuple(view.sizes)
         whole = view.strides == geometry.contiguous_strides(sizes) and view.offset == 0
