@@ -177,3 +177,25 @@ def test_unique_values(dtype: str):
         for a, b in pairs:
             assert str(a.dtype).split(".")[1] == str(b.dtype).split(".")[1]
             np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize(("shape", "k"), [((3, 300), 5), ((64, 4099), 100), ((2, 1 << 17), 7)])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_first_few_of_rows_short_and_long(shape: tuple[int, int], k: int, largest: bool):
+    draw = np.random.default_rng(5)
+    for values in (
+        draw.standard_normal(shape).astype(np.float32),
+        draw.integers(0, 50, shape).astype(np.float32),
+    ):
+        values[draw.random(shape) < 1e-3] = NAN if largest else -INF
+        ours = xtensor.tensor(values)
+        found = ours.topk(k, largest=largest)
+        # Of equal ones the first come first, and NaNs before all where the largest do.
+        key = np.where(np.isnan(values), -INF, -values) if largest else values
+        places = np.argsort(key, axis=1, kind="stable")[:, :k]
+        np.testing.assert_array_equal(found.indices.numpy(), places)
+        np.testing.assert_array_equal(found.values.numpy(), np.take_along_axis(values, places, 1))
+        if not largest:
+            kth = ours.kthvalue(k, 1)
+            np.testing.assert_array_equal(kth.values.numpy(), found.values.numpy()[:, -1])
+            np.testing.assert_array_equal(kth.indices.numpy(), found.indices.numpy()[:, -1])

@@ -189,8 +189,8 @@ def picked(rows: Any, places: Any, axis: int) -> tuple[Any, Any]:
     return jnp.moveaxis(values, -1, axis), jnp.moveaxis(places, -1, axis)
 
 
-BLOCK = 8
-"""Elements of which `top_partial` first looks at the largest."""
+BLOCK, BLOCKS = 8, 1 << 18
+"""Elements of which `top_partial` first looks at the largest, of how many; of fewer less is gained than it takes longer to compile."""
 
 
 def top_partial(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
@@ -198,7 +198,8 @@ def top_partial(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
     rows = jnp.moveaxis(x, axis, -1)
     wide = rows.astype(jnp.float32)
     key = plain(wide) if largest else plain(-wide, -float("nan"))
-    find = top_of_blocks if 4 * BLOCK * k <= rows.shape[-1] >= 256 else top_places
+    large = any(map(is_open, rows.shape)) or rows.size >= BLOCKS
+    find = top_of_blocks if large and 4 * BLOCK * k <= rows.shape[-1] >= 256 else top_places
     return picked(rows, find(key, k).astype(jnp.int64), axis)
 
 
@@ -354,14 +355,20 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     if input.ndim == 0:
         return input, jnp.zeros((), jnp.int64)
 
+    return first_in_order(input, k, axis, largest)
+
+
+def first_in_order(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
+    """The first `k` elements in order along an axis, from the largest or the smallest on, and their indices."""
+
     def first(x: Any) -> tuple[Any, Any]:
         values, indices = order(x, axis, largest)
         return lax.slice_in_dim(values, 0, k, axis=axis), lax.slice_in_dim(indices, 0, k, axis=axis)
 
-    exact = (is_float(input) and input.dtype.itemsize <= 4) or input.dtype.itemsize <= 2
-    if not exact or not 0 < k <= input.shape[axis] // 8:
-        return first(input)
-    return on_cpu("topk", lambda x: top_partial(x, k, axis, largest), first, input)
+    exact = (is_float(x) and x.dtype.itemsize <= 4) or x.dtype.itemsize <= 2
+    if not exact or not 0 < k <= x.shape[axis] // 8:
+        return first(x)
+    return on_cpu("topk", lambda x: top_partial(x, k, axis, largest), first, x)
 
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))
@@ -384,8 +391,12 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
         raise checks.not_implemented_for("kthvalue_cpu", dtype_of(input))
     if input.ndim == 0:
         return input, jnp.zeros((), jnp.int64)
-    rank = jnp.full([1 if d == axis else n for d, n in enumerate(input.shape)], k - 1, jnp.int32)
-    values, indices = at_rank(input, rank, axis)
+    if is_long(input.shape[axis]):
+        rank = jnp.full([1 if d == axis else n for d, n in enumerate(input.shape)], k - 1, jnp.int32)
+        values, indices = at_rank(input, rank, axis)
+    else:
+        first = first_in_order(input, k, axis, False)
+        values, indices = [lax.slice_in_dim(a, k - 1, k, axis=axis) for a in first]
     return kept(values, (axis,), keepdim), kept(indices, (axis,), keepdim)
 
 
