@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import devices
-from .storage import Storage, births, cell, reading
+from .storage import Storage, begin, cell, reading
 
 __all__ = ["MOST", "HostMemory", "HostStorage", "SharedStorage", "adopt", "bytes_at", "exported", "is_shared"]
 
@@ -177,11 +177,7 @@ class HostStorage(Storage):
     __slots__ = ()
 
     def __init__(self, memory: np.ndarray[Any, Any]) -> None:
-        cell.__set__(self, HostMemory(memory))
-        self.version = self.address = 0
-        self.writes = births.now
-        self.shared = False
-        self.cover = None
+        begin(self, HostMemory(memory))
 
     @property
     def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -325,17 +325,22 @@ def yet_to_read(storage: Storage) -> Unread | Pending | None:
     return None if isinstance(held, jax.Array) else held  # a program may have put its result there
 
 
+def begin(storage: Storage, unread: Any) -> None:
+    """Make a new storage of what its array will be read from."""
+    cell.__set__(storage, unread)
+    storage.version = storage.address = 0
+    storage.writes = births.now
+    storage.shared = False
+    storage.cover = None
+
+
 class LazyStorage(Storage):
     """A storage whose array is read when it is first touched; from then on it is a Storage like any other."""
 
     __slots__ = ()
 
     def __init__(self, unread: Unread | Pending) -> None:
-        cell.__set__(self, unread)
-        self.version = self.address = 0
-        self.writes = births.now
-        self.shared = False
-        self.cover = None
+        begin(self, unread)
 
     @property
     def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]

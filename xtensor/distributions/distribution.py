@@ -21,7 +21,6 @@ from ..ops.shape.joining import broadcast_tensors
 from ..ops.tensor.at_hand import at_hand
 from ..tensor import Size, Tensor, array_of
 from .constraints import Constraint, independent, is_dependent
-from .constraints import _IndependentConstraint as Independent_
 
 __all__ = ["Distribution", "ExponentialFamily", "Independent", "broadcast_all"]
 
@@ -49,7 +48,7 @@ FEW = 1 << 14
 def satisfied(constraint: Constraint, value: Tensor) -> bool:
     """Whether all of a tensor lies in a region; of few elements that are on the host NumPy says so."""
     base: Any = constraint
-    while isinstance(base, Independent_) and 0 < base.event_dim <= value.dim():
+    while isinstance(base, independent) and 0 < base.event_dim <= value.dim():
         base = base.base_constraint
     if base.by_element and all(type(getattr(base, name)) in (int, float) for name in base._bounds):
         values = at_hand(value.detach(), wait=True) if value.numel() <= FEW else None
