@@ -350,6 +350,7 @@ class LazyStorage(Storage):
                 array, shared = unread.read()
                 cell.__set__(self, array)
                 self.shared = shared
+            if unread is not None or type(self) is LazyStorage:  # a program may have put its result there
                 self.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
             return cell.__get__(self)
 

@@ -159,8 +159,26 @@ def read_view(storage: Storage, view: View) -> Any:
     elif recipe.identity:
         return base
     else:
-        values = call(lowering.read_program(recipe), base, operand(view.offset))
+        values = call(lowering.read_program(recipe), base, operand(view.offset, base))
     view.cached = values
+    view.cached_at = storage.writes
+    return values
+
+
+def read_later(storage: Storage, view: View) -> Any:
+    """As `read_view`, or what the values are pending as where those that the storage holds are."""
+    base = storage.operand
+    if view.cached_at == storage.writes:
+        return view.cached if type(base) is Pending else read_view(storage, view)
+    if type(base) is not Pending:
+        return read_view(storage, view)
+    recipe = recipe_of(storage, view)
+    if recipe.identity:
+        return base
+    offsets = () if recipe.static else (operand(view.offset, base),)
+    if int in map(type, offsets):  # it needs the types of 64 bits
+        return read_view(storage, view)
+    view.cached = values = lowering.later_program(recipe)(base, *offsets)
     view.cached_at = storage.writes
     return values
 
@@ -192,7 +210,7 @@ def array_of(tensor: Tensor) -> Any:
 def operands_array(tensor: Tensor) -> Any:
     """`array_of`, or what it is pending as where that is known."""
     view = tensor._xt_view
-    return tensor._xt_storage.operand if view is None else read_view(tensor._xt_storage, view)
+    return tensor._xt_storage.operand if view is None else read_later(tensor._xt_storage, view)
 
 
 ARRAY = None if programs is None else programs.Array

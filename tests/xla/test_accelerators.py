@@ -7,22 +7,33 @@ import numpy as np
 import pytest
 
 import xtensor
+from xtensor import nn
 from xtensor.devices import placement
 from xtensor.operators import dispatch
 from xtensor.ops.network import attention
 from xtensor.plans.plans import executor
-from xtensor.xla import number_arrays, store
+from xtensor.xla import number_arrays, segments, sizes, store
 from xtensor.xla.memory import out_of_memory
+from xtensor.xla.pending import Pending
 
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Python numbers are not kept by value alone, as where the CPU is not JAX's default; the arguments of programs that run."""
+    """Python numbers are not kept by value alone, as where the CPU is not JAX's default; the numbers that were put beside arrays, and the
+    arguments of programs that run in the complete way.
+    """
 
     def missing(self, key):
         raise LookupError
 
     seen = []
+    placed = number_arrays._number_on
+
+    def number_on(value, device):
+        seen.append(placed(value, device))
+        return seen[-1]
+
+    monkeypatch.setattr(number_arrays, "_number_on", number_on)
     monkeypatch.setattr(number_arrays, "_at_home", lambda: False)
     monkeypatch.setattr(number_arrays.NumberArrays, "__missing__", missing)
     monkeypatch.setattr(dispatch, "watchers", [lambda op, program, arrays: seen.extend(arrays)])
@@ -129,3 +140,26 @@ def test_accelerators_attend_to_more_queries_at_a_time():
         for kind in ("cpu", "cuda")
     }
     assert "while" in text["cpu"] and "while" not in text["cuda"]
+
+
+def test_numbers_and_offsets_enter_calls_that_wait(elsewhere, monkeypatch):
+    """Else each ends the segment, and travels to the device by itself."""
+    monkeypatch.setattr(segments.structures.state, "background", False)
+    segments.enable(True)
+    try:
+        with sizes.paused():
+            x = xtensor.ones(6, 1031)
+            segments.finish()
+            y = x * 2.5
+            z = y[2:4] + 1
+            w = y[1].clone()
+            p = nn.Parameter(xtensor.ones(7))
+            p.grad = p.detach() * 3
+            nn.utils.clip_grad_norm_(p, 1.0)
+            assert all(
+                type(t._xt_storage.raw) is Pending and t._xt_storage.raw.call for t in (y, z, w, p.grad)
+            )
+            assert (z[0, 0].item(), w[0].item()) == (3.5, 2.5)
+            assert p.grad.norm().item() == pytest.approx(1, rel=1e-5)
+    finally:
+        segments.enable(True)

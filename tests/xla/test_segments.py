@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -17,9 +19,11 @@ import xtensor
 from tests.fuzz.interrupts import stopped, watched
 from xtensor import nn
 from xtensor.optim.update import STEP
+from xtensor.plans.plans import executor
+from xtensor.storage import LazyStorage, Storage
 from xtensor.xla import compiles, segments, sizes, store
 from xtensor.xla.pending import Pending, Work, workers
-from xtensor.xla.segments import calls, running, structures, trial
+from xtensor.xla.segments import apart, calls, running, structures, trial
 from xtensor.xla.segments.running import pended
 
 N = 1031
@@ -419,6 +423,55 @@ def test_what_was_saved_and_written_since_is_refused(together: None) -> None:
         z.backward()
 
 
+def test_copies_of_views_of_what_waits_wait_too(launching: None) -> None:
+    x = xtensor.arange(2.0 * N).view(2, N)
+    segments.finish()
+    y = x * 2
+    z = y.t().contiguous()
+    u = y[:, 3:].clone()
+    assert pends(y) and pends(z) and pends(u)
+    y.add_(1)
+    want = np.arange(2.0 * N, dtype=np.float32).reshape(2, N) * 2
+    assert np.array_equal(z.numpy(), want.T) and z.stride() == (2, 1)
+    assert np.array_equal(u.numpy(), want[:, 3:]) and u.stride() == (N - 3, 1)
+    assert np.array_equal(y.numpy(), want + 1)
+    c = xtensor.complex(x, x + 1) * 1
+    w = c.conj().t().clone()
+    assert w.stride() == (1, N) and np.array_equal(w.resolve_conj().numpy(), c.numpy().conj().T)
+    v = (x * 3).requires_grad_()
+    k = (v * 2).t().clone()
+    assert pends(k) and k.stride() == (1, N)
+    k.sum().backward()
+    assert v.grad.shape == (2, N) and (v.grad == 2).all()
+    assert (y.t().to("meta").shape, (x * 5).t().to("cpu", copy=True)[1, 0].item()) == ((N, 2), 5.0)
+
+
+def test_clipping_joins_what_waits_with_the_same_bits(together: None) -> None:
+    def clipped() -> Any:
+        xtensor.manual_seed(0)
+        layer = nn.Linear(31, 7)
+        layer(xtensor.ones(3, 31)).square().sum().backward()
+        grads = [p.grad for p in layer.parameters()]
+        versions = [g._version for g in grads]
+        before = grads[0].clone()
+        norm = nn.utils.clip_grad_norm_(layer.parameters(), 0.5)
+        assert [g._version - v for g, v in zip(grads, versions)] == [1, 1]
+        total = nn.utils.get_total_norm(grads)
+        return values(norm, total, before, *grads)
+
+    apart, again = both(clipped)
+    assert all(np.array_equal(a, b) for a, b in zip(apart, again, strict=True))
+    assert again[1] == pytest.approx(0.5, rel=1e-5)
+
+
+def test_a_storage_that_was_to_wait_and_holds_its_array_is_one_like_any_other(together: None) -> None:
+    p = nn.Parameter(xtensor.ones(7))
+    p.grad = xtensor.full((7,), 3.0)
+    p.grad._xt_storage.__class__ = LazyStorage
+    assert type(p.grad._xt_storage.operand) is type(p._xt_storage.array)
+    assert type(p.grad._xt_storage) is Storage
+
+
 def test_another_thread_sees_what_waits(together: None) -> None:
     y = xtensor.ones(N) * 3
     found: list[float] = []
@@ -428,24 +481,66 @@ def test_another_thread_sees_what_waits(together: None) -> None:
     assert found == [4.0 * N] and not pends(y)
 
 
-def test_where_segments_join_no_programs_calls_wait_for_their_compiling_only(
-    together: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on an accelerator."""
+@pytest.fixture
+def launching(together: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on an accelerator, where calls take longer to launch than to compute: what is long, and what is gained."""
     for module in (structures, running, calls):
-        monkeypatch.setattr(module, "joins", lambda: False)
+        monkeypatch.setattr(module, "pace", lambda: structures.ACCELERATOR)
+    segments.finish()
+    structures.state.tree = structures.Tree()
+    with sizes.paused():
+        calls.begin()
+        yield
     segments.finish()
     structures.state.tree = structures.Tree()
     calls.begin()
-    before = segments.stats()["whole"]
-    x = xtensor.ones(7, N)
-    y = x.atan().erf()
-    assert pends(y)
-    first = y.numpy()
-    assert not pends(x.atan().erf())
-    assert np.array_equal(x.atan().erf().numpy(), first) and segments.stats()["whole"] == before
-    structures.state.tree = structures.Tree()
-    calls.begin()
+
+
+def test_a_training_step_is_one_segment_where_calls_take_long_to_launch(
+    launching: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xtensor.manual_seed(0)
+    q = nn.Linear(8, 8)
+    head = nn.Linear(8, 5)
+    optimizer = xtensor.optim.AdamW([*q.parameters(), *head.parameters()], lr=0.1)
+    x, y = xtensor.randn(2, 7, 8), xtensor.zeros(14, dtype=xtensor.int64)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        z = q(x).view(2, 7, 2, 4).transpose(1, 2)
+        z = nn.functional.scaled_dot_product_attention(z, z, z).transpose(1, 2).reshape(2, 7, 8)
+        loss = nn.functional.cross_entropy(head(z).flatten(0, 1), y)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_([*q.parameters(), *head.parameters()], 1e-2)
+        optimizer.step()
+        return loss, norm
+
+    monkeypatch.setattr(executor, "enabled", True)
+    for _ in range(6):
+        step()[0].item()
+        executor.wait()
+    seen: list[tuple[int, str]] = []
+    structures.watchers.append(lambda names, whole, why: seen.append((len(names), why)))
+    try:
+        loss, norm = step()
+        found = [loss.item(), norm.item(), q.weight.sum().item()]
+    finally:
+        structures.watchers.pop()
+    assert seen[0][1] == STEP and seen[0][0] > 6 and all(np.isfinite(found))
+
+
+def test_programs_within_a_program_stay_apart_on_an_accelerator_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind barriers, since only the CPU calls what it does not put inline."""
+    monkeypatch.setattr(apart.jax, "devices", lambda: [SimpleNamespace(platform="gpu")])
+    multiply, add = jax.jit(lambda a, b: a * b), jax.jit(lambda a, b: a + b)
+
+    def function(a: Any, b: Any) -> Any:
+        return add(multiply(a, b), b)
+
+    a, b = np.float32(3), np.arange(N, dtype=np.float32)
+    made = jax.make_jaxpr(lambda *args: apart.apart(function, args))(a, b)
+    assert [e.primitive.name for e in made.eqns][1::2] == ["optimization_barrier"] * 2
+    assert np.array_equal(apart.apart(function, (a, b)), a * b + b)
 
 
 def test_what_an_interrupt_cut_off_still_pends(together: None, monkeypatch: pytest.MonkeyPatch) -> None:

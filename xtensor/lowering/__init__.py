@@ -20,5 +20,5 @@ view without overlap at a static distance from the offset, and the view is the s
 from .float8 import FLOAT8, host_float8, to_float8
 from .host import HostAdjoint, HostWriter
 from .recipes import Access, Digits, Recipe, recipe_for
-from .transfers import Stats, read, read_program, scatter_add, stats, write, write_program
+from .transfers import Stats, later_program, read, read_program, scatter_add, stats, write, write_program
 from .transposes import transpose

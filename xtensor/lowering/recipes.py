@@ -52,6 +52,7 @@ class Recipe:
 
     __slots__ = (
         "_donating_writer",
+        "_later_reader",
         "_reader",
         "_writer",
         "access",
@@ -116,6 +117,7 @@ class Recipe:
         self.direct = not self.identity and not stacked and access.kind in ("reshape", "digits")
         self.aval = ShapedArray(sizes, dtype)
         self._reader: Program | None = None
+        self._later_reader: Program | None = None
         self._writer: Program | None = None
         self._donating_writer: Program | None = None
 

@@ -13,6 +13,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from ..xla.number_arrays import size_as
+from ..xla.segments import READING, SINGLE, waiter
 from ..xla.symbolic import at_most
 from ..xla.x64 import jit
 from .host import HostReader, HostWriter
@@ -397,9 +398,26 @@ def _make_reader(recipe: Recipe) -> Program:
         return lambda base, offset: base
     body: Any = partial(_read_body, recipe)
     body.sized = HostReader(recipe)
+    body.__name__ = body.__qualname__ = "read_view"
     compiled = jit(body)
+    if not recipe.static:
+        return compiled
+
     # A scalar operand costs about a microsecond a call, so none is passed where none is used.
-    return (lambda base, offset: compiled(base)) if recipe.static else compiled
+    def read(base: Any, offset: Any) -> Any:
+        return compiled(base)
+
+    read.compiled = compiled  # pyright: ignore[reportFunctionMemberAccess]
+    return read
+
+
+def later_program(recipe: Recipe) -> Program:
+    """`program(base)`, or where the offset is needed `program(base, offset)`, whose calls may wait; of no identity."""
+    program = recipe._later_reader
+    if program is None:
+        compiled = getattr(read_program(recipe), "compiled", read_program(recipe))
+        program = recipe._later_reader = waiter(compiled, 1 if recipe.static else 2, SINGLE, gain=READING)
+    return program
 
 
 def write_program(recipe: Recipe, donate: bool) -> Program:

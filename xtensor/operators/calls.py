@@ -11,7 +11,7 @@ A program that raises has run once: its error is the user's, but for arguments t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -32,7 +32,7 @@ from ..tensor import (
     wrap,
     wrap_strided,
 )
-from ..xla.number_arrays import NUMBER_ARRAYS, operand
+from ..xla.number_arrays import NUMBER_ARRAYS, beside, operand
 from ..xla.pending import Pending, settled
 from ..xla.segments import READING, SINGLE, WRITING, prompt, waiter
 from ..xla.x64 import call
@@ -175,6 +175,8 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     offsets: list[Any] = []
     # The tensors whose views are kept once read, each with its place among the arguments.
     kept: list[tuple[int, Tensor]] = []
+    # Where numbers are that stand in no array: on the device of the others there may be one.
+    loose: list[int] = []
     for at, value in enumerate(operands):
         if value is None:
             if not op.runtime[at].optional:
@@ -194,9 +196,11 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
             value = operands[at] = _number(op.runtime[at], value)
             signature.append(None if value is None else type(value))
             try:
-                arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
+                array = None if value is None else NUMBER_ARRAYS[type(value), value]
             except LookupError:
-                raise Unusual from None
+                array = value
+                loose.append(len(arrays))
+            arrays.append(array)
             recipes.append(None)
             continue
         for tensor in tensors:
@@ -222,6 +226,10 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
             if type(array) in UNREAD and isinstance(array, MetaArray):
                 raise Unusual
             arrays.append(array)
+    if loose:
+        arrays = beside(arrays)
+        if any(type(arrays[i]) in SCALARS for i in loose):
+            raise Unusual
     packed = len(offsets) >= PACKED and _of_one(arrays, offsets)
     if packed:
         signature.append("packed")
@@ -237,7 +245,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         if packed:
             results = call(program, arrays[0], np.array(offsets, np.int64))
         elif offsets:
-            offsets = [*map(operand, offsets)]
+            offsets = [operand(offset, arrays[0]) for offset in offsets]
             # Ints need the 64-bit types that `call` turns on; arrays have theirs.
             plain = type(offsets[0]) is not int
             results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
@@ -312,7 +320,7 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
                         how = recipe
                         signature.append(recipe)
                         if not recipe.static:
-                            offsets.append(operand(view.offset))
+                            offsets.append(operand(view.offset, array))
                         if views == "apart" or (graph is not None and parameter.name in op.rules.saved):
                             kept.append((len(seen), value))
                             signature.append(True)
@@ -443,15 +451,11 @@ def _learn(
         how = [None if r is None else Read(r, at in kept) for at, r in enumerate(recipes)]
         lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
         program = (packed_program if packed else reading_program)(op, key, Form(lengths, tuple(how)), order)
-        if (
-            not packed
-            and op.single
-            and lengths == (-1,) * len(lengths)
-            and (op.refuses is None or None in key)
-        ):
+        if not packed and lengths == (-1,) * len(lengths) and (op.refuses is None or None in key):
             count = len(how) + sum(r is not None and not r.static for r in recipes)
             program._xt_may_pend = True  # pyright: ignore[reportFunctionMemberAccess]
-            program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))), gain=READING)
+            given = jax.tree.structure((0, (0,) * len(kept))) if op.single else Parted(len(kept))
+            program = waiter(program, count, given, gain=READING)
         else:
             program = prompt(program)
     elif any(type(o) is list for o in operands):
@@ -460,6 +464,16 @@ def _learn(
         program = op.waiting(key) if order is None else op.waiter(op.permuted_program(key, order), key)
     found = op.known[mark] = (program, layout, reads)
     return found
+
+
+class Parted(NamedTuple):
+    """The structure of what a program gives that reads, and has several results: those, and so many values that are kept."""
+
+    kept: int
+
+    def unflatten(self, flat: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        at = len(flat) - self.kept
+        return flat[:at], flat[at:]
 
 
 def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any]) -> None:
@@ -545,7 +559,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         elif op.kind == "pointwise":
             array, read = operand_of(value)
             if read is not None and not read.static:
-                offsets.append(operand(value.storage_offset()))
+                offsets.append(operand(value.storage_offset(), array))
             signature += (Tensor, read)
             arrays.append(array)
             reads[at - 1] = None if read is None else Read(read, False)
@@ -577,7 +591,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             program = waiter(program, count, SINGLE, gain=WRITING)
         op.known[mark] = program
     if view is not None:
-        arrays.append(operand(view.offset))
+        arrays.append(operand(view.offset, storage.raw))
     dispatch.refuse(op, key, operands)
     try:
         write = promised if pends else rewrite

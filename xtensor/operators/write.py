@@ -25,6 +25,8 @@ from ..xla.x64 import call, copied, jit
 from .out_rules import RULES, refuse_out, warn_of_resizing
 
 __all__ = [
+    "JOINED",
+    "KINDS",
     "bump",
     "writer_at",
     "check_castable",
@@ -90,6 +92,12 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
     while frame.f_back is not None and frame.f_globals.get("__name__", "")[:8] in OURS:
         frame = frame.f_back
     return (frame.f_code, frame.f_lineno, name)
+
+
+KINDS = frozenset((Storage, LazyStorage))
+"""Of storages, those that may hold what is pending."""
+JOINED = 1 << 21
+"""Bytes of many tensors up to which their update joins the calls that wait: whoever reuses a buffer has to wait for those who still read it."""
 
 
 def take_arrays(tensors: list[Tensor]) -> list[Any]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
-from ..operators.write import put_results, take_arrays, view_of, writer_at
+from ..operators.write import JOINED, KINDS, put_results, take_arrays, view_of, writer_at
 from ..storage import LazyStorage, Storage
 from ..tensor import Tensor, array_of, counter_of
 from ..xla import segments
@@ -32,8 +32,6 @@ __all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "ahead_of", "held_by",
 
 LITTLE = 1 << 19
 """Bytes of parameters and states up to which a step takes as long whether their buffers are reused or not."""
-JOINED = 1 << 21
-"""Bytes up to which a step joins the segment that waits before it: whoever reuses a buffer has to wait for those who still read it."""
 Rule = Callable[..., tuple[Any, ...]]
 """`rule(flags, numbers, count, param, grad, *state) -> (param, *state)`.
 
@@ -281,8 +279,6 @@ def held_by(storage: Storage) -> Any:
     return held if type(held) is Pending else storage.array
 
 
-KINDS = frozenset((Storage, LazyStorage))
-"""Of storages, those that may hold what is pending."""
 STEP = "an optimizer's step"
 
 

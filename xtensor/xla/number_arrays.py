@@ -11,6 +11,7 @@ from jax.core import Tracer
 
 from .cache import BoundedCache, bounded
 from .levels import tracing
+from .pending import Pending
 from .symbolic import Inconclusive
 from .x64 import call, jit
 
@@ -78,7 +79,7 @@ def beside(args: list[Any], near: Any = None) -> list[Any]:
     """
     if _at_home() or not any(type(a) in (int, float) for a in args):
         return args
-    arrays = (a for a in (*args, near) if isinstance(a, jax.Array) and not isinstance(a, Tracer))
+    arrays = (a for a in (*args, near) if isinstance(a, (jax.Array, Pending)) and not isinstance(a, Tracer))
     array = next(arrays, None)
     if array is None or len(array.devices()) != 1 or tracing.recorder is not None:
         return args
@@ -101,12 +102,12 @@ def _number_on(value: Any, device: Any) -> Any:
     return found
 
 
-def operand(value: int) -> Any:
-    """An int for a program: as a kept array where that is cheaper."""
+def operand(value: Any, near: Any) -> Any:
+    """A number for a program whose other operand is `near`: as a kept array where that is cheaper."""
     try:
-        return NUMBER_ARRAYS[int, value]
+        return NUMBER_ARRAYS[type(value), value]
     except LookupError:
-        return value
+        return beside([value], near)[0]
     except Inconclusive:  # an open size
         return size_as(value, np.int64)
 

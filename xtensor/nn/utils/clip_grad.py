@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -15,13 +15,16 @@ from ... import capture, checks
 from ...engine import no_grad
 from ...lowering.parts import TOGETHER, alike
 from ...lowering.sharded import lies
-from ...operators.write import put_results, take_arrays, writer_at
+from ...operators.write import JOINED, KINDS, put_results, take_arrays, view_of, writer_at
 from ...ops.create.creation import zeros
 from ...ops.reduce.extreme_folds import extreme_fold
 from ...ops.shape.joining import cat
-from ...storage import MetaArray, WrapperArray
-from ...tensor import Tensor, array_of, wrap
+from ...storage import LazyStorage, MetaArray, WrapperArray
+from ...tensor import ARRAY, Tensor, array_of, operands_array, wrap
+from ...xla import segments
 from ...xla.cache import bounded
+from ...xla.number_arrays import operand
+from ...xla.pending import Pending, settled
 from ...xla.threads import others
 from ...xla.x64 import call, jit
 
@@ -67,10 +70,16 @@ def norm_program(norm_type: float) -> Any:
     """The norm of the norms of several arrays."""
     norm = norm_of(norm_type)
 
-    def total(arrays: list[Any]) -> Any:
+    def total(arrays: Sequence[Any]) -> Any:
         return norm(jnp.stack([norm(array).astype(common(arrays)) for array in arrays]))
 
     return jit(total)
+
+
+@bounded(64)
+def norm_waiter(norm_type: float) -> Any:
+    """`norm_program`, whose calls may wait."""
+    return segments.waiter_of_tuples(norm_program(norm_type), segments.SINGLE)
 
 
 @bounded(64)
@@ -118,7 +127,9 @@ def norm_of_many(tensors: list[Tensor], norm_type: float, shardings: tuple[Any, 
     if shardings and norm_type == 2:
         return wrap(call(spread_norm_program(shardings), [array_of(t) for t in tensors]))
     if len(tensors) <= TOGETHER or capture.running() is not None:
-        return wrap(call(norm_program(norm_type), [array_of(t) for t in tensors]))
+        if waits(tensors):
+            return wrap(norm_waiter(norm_type)(tuple(map(operands_array, tensors))))
+        return wrap(call(norm_program(norm_type), tuple(map(array_of, tensors))))
     norms, fold = norms_programs(norm_type)
     parts = [
         wrap(call(norms, [array_of(tensors[i]) for i in places]))
@@ -127,7 +138,7 @@ def norm_of_many(tensors: list[Tensor], norm_type: float, shardings: tuple[Any, 
     return wrap(call(fold, array_of(cat(parts))))
 
 
-def common(arrays: list[Any]) -> Any:
+def common(arrays: Sequence[Any]) -> Any:
     """The real dtype that all the norms promote to."""
     kinds = [jnp.zeros((), a.dtype).real.dtype for a in arrays]
     result = kinds[0]
@@ -136,13 +147,13 @@ def common(arrays: list[Any]) -> Any:
     return result
 
 
-def scale_program(arrays: list[Any], total: Any, max_norm: Any) -> list[Any]:
+def scale_program(arrays: Sequence[Any], total: Any, max_norm: Any) -> list[Any]:
     """The arrays times `max_norm / (total + 1e-6)`, at most 1."""
     coefficient = jnp.minimum(max_norm / (total + 1e-6), 1.0).astype(total.dtype)
     return [a * coefficient.astype(a.real.dtype if a.dtype.kind == "c" else a.dtype) for a in arrays]
 
 
-def clamp_program(arrays: list[Any], bound: Any) -> list[Any]:
+def clamp_program(arrays: Sequence[Any], bound: Any) -> list[Any]:
     return [jnp.clip(a, (-bound).astype(a.dtype), bound.astype(a.dtype)) for a in arrays]
 
 
@@ -207,6 +218,23 @@ def total_norm(
     return total
 
 
+def waits(tensors: list[Tensor]) -> bool:
+    """Whether a program of these values joins the calls that wait."""
+    return (
+        segments.waiting()
+        and capture.running() is None
+        and KINDS.issuperset([type(t._xt_storage) for t in tensors])
+        and not any(map(view_of, tensors))
+        and sum([t._xt_storage.nbytes() for t in tensors]) < JOINED
+    )
+
+
+@bounded(8)
+def waiter_of(program: Callable[..., list[Any]]) -> Any:
+    """`compiled`, whose calls may wait."""
+    return segments.waiter_of_tuples(compiled(program, False), None)
+
+
 @bounded(8)
 def compiled(program: Callable[..., list[Any]], donate: bool) -> Any:
     return jit(program, donate_argnums=0 if donate else ())
@@ -216,6 +244,13 @@ def overwrite(tensors: list[Tensor], name: str, program: Callable[..., list[Any]
     """Replace the values by `program(values, *args)`, in their own memory."""
     writer = writer_at(name, 3)
     few = len(tensors) <= TOGETHER or capture.running() is not None
+    if few and waits(tensors) and {Pending, ARRAY}.issuperset(map(type, args)):
+        arrays = tuple([t._xt_storage.operand for t in tensors])
+        for tensor in tensors:  # which may hold what pends from then on
+            tensor._xt_storage.__class__ = LazyStorage
+        put_results(tensors, waiter_of(program), (arrays, *args), writer)
+        return
+    args = settled(args)
     for places in [range(len(tensors))] if few else alike([(t.shape, t.dtype) for t in tensors]):
         part = [tensors[i] for i in places]
         arrays = take_arrays(part)
@@ -233,8 +268,8 @@ def clip_grads_with_norm_(
 def scale(grads: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
     for place, group in by_device(grads).items():
         if place.type != "meta":
-            total = array_of(total_norm.to(place))
-            overwrite(group, "clip_grad_norm_", scale_program, total, float(max_norm))
+            total = operands_array(total_norm.to(place))
+            overwrite(group, "clip_grad_norm_", scale_program, total, operand(float(max_norm), total))
 
 
 def clip_grad_norm_(

@@ -51,6 +51,7 @@ from ...tensor import (
     asks_grad,
     counter_of,
     edge_of,
+    operands_array,
     plain_edge,
     recipe_of,
     sizes_of,
@@ -61,7 +62,7 @@ from ...tensor import (
 from ...xla.cache import bounded
 from ...xla.levels import KINDS
 from ...xla.number_arrays import operand
-from ...xla.pending import Pending
+from ...xla.pending import settled
 from ...xla.transformed import refuse_batch, refuse_draws, still_batched
 from ...xla.x64 import call, jit
 
@@ -118,7 +119,7 @@ def transfer(input: Tensor, place: devices.device) -> Tensor:
     elif type(array) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     else:
-        moved = devices.move(array, place)
+        moved = devices.move(settled(array), place)
     made = wrap(moved) if strides is None else wrap_strided(moved, tuple(sizes_of(input)), strides)
     if (edges := edges_to((input,))) is None:
         return made
@@ -135,7 +136,7 @@ def memory_array(input: Tensor) -> tuple[Any, tuple[int, ...] | None]:
     sizes = view.sizes
     strides = geometry.preserve_strides(sizes, view.strides)
     if strides == geometry.contiguous_strides(sizes):
-        return array_of(input), None
+        return operands_array(input), None
     return ordered_array(input, strides), strides
 
 
@@ -146,7 +147,7 @@ def ordered_array(input: Tensor, strides: tuple[int, ...]) -> Any:
     turned = alias(
         input, tuple([sizes[d] for d in order]), tuple([own[d] for d in order]), input.storage_offset()
     )
-    return array_of(turned)
+    return operands_array(turned)
 
 
 def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -408,7 +409,7 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
         array = storage.operand
         made = wrap(array, storage.shared)
     elif plain or memory_format is dtypes.contiguous_format:
-        array, strides = memory_array(input) if plain else (array_of(input), None)
+        array, strides = memory_array(input) if plain else (operands_array(input), None)
         made = wrap(array) if strides is None else wrap_strided(array, tuple(sizes_of(input)), strides)
         made._xt_storage.shared = storage.shared
     else:
@@ -427,9 +428,7 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
             node.key = (None,)
             node.shapes = node.saved = ()
             node.aval = (
-                array.aval
-                if made._xt_view is None or type(array) is Pending
-                else ShapedArray(tuple(sizes_of(made)), array.dtype)
+                array.aval if made._xt_view is None else ShapedArray(tuple(sizes_of(made)), array.dtype)
             )
             made._xt_edge = (node, 0)
             if modes.state.mode & modes.ANOMALY:
@@ -607,13 +606,13 @@ def copy_values(target: Tensor, source: Tensor) -> bool:
     changes = tuple(sizes_of(source)) != tuple(sizes_of(target)) or source.dtype is not target.dtype
     if recipe is None and (view is None or not changes):
         return False
-    offset = None if recipe is None or recipe.static else operand(source.storage_offset())
+    offset = None if recipe is None or recipe.static else operand(source.storage_offset(), array)
     if view is None:
         program = copy_program(None, recipe, tuple(sizes_of(target)), target.dtype.numpy, False)
         storage.replace(call(program, None, None, array, offset))
     else:
         program = copy_program(recipe_of(storage, view), recipe, view.sizes, view.dtype.numpy, donate)
-        call(commit, storage, program, operand(view.offset), array, offset)
+        call(commit, storage, program, operand(view.offset, storage.raw), array, offset)
     return True
 
 

@@ -7,15 +7,15 @@ at hand. The programs inside it are not fused with each other (`apart`), so that
 themselves, and nobody can tell whether a call waited.
 
 A new structure runs by its calls' own programs, one after the other; those that are missing are compiled beside each other by
-threads. That is what waiting gains in a first start. Once a structure has come `HOT` times, whose calls gain something (`GAIN`), a
+threads. That is what waiting gains in a first start. Once a structure has come `HOT` times, whose calls gain something, a
 thread compiles one program for the whole segment, as far as there is time for compiling (`Budget`), and that answers from then on.
 Where neither is gained, calls wait no more: those that begin such segments (`Node.ended`), and then all, for longer each time
 (`rest`), until a program has to be compiled (`wake`). A process whose programs are all on disk begins so. Whether segments that run as one
 program gain time is told by the clock (`Trial`).
 
 Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
-be compiled. Calls wait on the first device, as long as one thread runs operators; on an accelerator for their programs' compiling
-only. `XTENSOR_SEGMENTS=0` in the environment or `enable(False)` has every call run at once. With `XTENSOR_SEGMENTS=hot` every
+be compiled. Calls wait on the first device, as long as one thread runs operators; what is long and what is gained there, `Pace` says.
+`XTENSOR_SEGMENTS=0` in the environment or `enable(False)` has every call run at once. With `XTENSOR_SEGMENTS=hot` every
 structure has its program at once, for tests.
 """
 

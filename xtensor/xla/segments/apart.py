@@ -19,7 +19,8 @@ __all__ = ["apart"]
 def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The function's value, where each program that it calls stays one of its own within the program around it.
 
-    So each is compiled as it is by itself, and rounds as it does by itself: XLA fuses nothing across their borders.
+    So each is compiled as it is by itself, and rounds as it does by itself: XLA fuses nothing across their borders. On the CPU it calls
+    them; elsewhere what one gives goes to the next behind a barrier.
     """
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
     jaxpr = closed.jaxpr
@@ -33,13 +34,20 @@ def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         primitive = equation.primitive
         results: Any = primitive.bind(*map(value_of, equation.invars), **equation.params)
         results = list(results) if primitive.multiple_results else [results]
-        if primitive.name in CALLS and not convolves(equation):
-            results = set_xla_metadata(results, inlineable="false")
+        if primitive.name in CALLS:
+            results = kept_apart(equation, results)
         values.update(zip(equation.outvars, results, strict=True))
     return jax.tree.unflatten(jax.tree.structure(shape), map(value_of, jaxpr.outvars))
 
 
 CALLS = ("jit", "pjit")
+
+
+def kept_apart(equation: Any, results: list[Any]) -> Any:
+    """What a program within another gave, marked."""
+    if jax.devices()[0].platform != "cpu":
+        return jax.lax.optimization_barrier(results)
+    return results if convolves(equation) else set_xla_metadata(results, inlineable="false")
 
 
 def convolves(equation: Any) -> bool:

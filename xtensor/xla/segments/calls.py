@@ -26,7 +26,6 @@ from .loops import ENOUGH, align, seek
 from .running import by_call, form_like, grouped, pended, run, sharding
 from .structures import (
     COUNTED,
-    GAIN,
     IDLE,
     LENGTH,
     LONGEST,
@@ -39,7 +38,7 @@ from .structures import (
     Tree,
     counts,
     ended,
-    joins,
+    pace,
     state,
 )
 from .trial import Trial
@@ -123,7 +122,7 @@ class Segment:
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
             first: Node = calls[1][0]
-            paid = paid if paid is None or last.gain >= GAIN else False
+            paid = paid if paid is None or last.gain >= pace().gain else False
             first.ended(paid)
             rest(1 if paid is None else -2 if paid else 2)
             if state.background:
@@ -249,6 +248,14 @@ def wake() -> None:
 
 
 made_anew.append(wake)
+
+
+def wake_first() -> None:
+    """Let calls wait from the beginning where each takes long to launch."""
+    state.first = False
+    if pace().reads and state.background:
+        state.idle = 0
+        begin()
 
 
 def finish(why: str = "a pause") -> None:
@@ -523,8 +530,7 @@ class Waiter:
             self.met[form] = True
             return (self.at_once(args),)
         told = facts(self.program, tuple(self.forms(held)), describe)
-        large = told["size"] > LARGE and form.device.platform == "cpu"
-        if told["effects"] or large:  # what may find no memory fails at once
+        if told["effects"] or told["size"] > LARGE:  # what may find no memory fails at once
             self.never(form, held)
             return (self.at_once(args),)
         return Signature(
@@ -672,10 +678,12 @@ def flat_waiter(
     gain: float = 1.0,
 ) -> Callable[..., Any]:
     """The function that has calls with so many arguments laid flat wait."""
+    if state.first:
+        wake_first()
     single = tree is not None and tree == SINGLE
     called = Waiter(program, single, next(_number), traced, lengths, gain)
     arguments = "".join([f"a{i}, " for i in range(count)])
-    check = CHECK if jax.device_count() > 1 or not joins() else ""
+    check = CHECK if jax.device_count() > 1 or jax.devices()[0].platform != "cpu" else ""
     text = WAIT.format(
         parameters=arguments,
         arguments=arguments,

@@ -16,7 +16,7 @@ from ..pending import Pending, Work, settled, workers
 from ..sizes.spans import is_uncut
 from ..x64 import is_ready, jit, prepare
 from .apart import apart
-from .structures import GAIN, IDLE, LONG, STRANGE, WORK, Array, Node, counts, joins, state, watchers
+from .structures import IDLE, STRANGE, WORK, Array, Node, counts, pace, state, watchers
 
 __all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding"]
 
@@ -70,7 +70,7 @@ class Budget:
     of times: so a program of many structures does not compile them all, and one that runs for long has them in the end.
     """
 
-    START, SHARE, CALL = 0.2, 0.03, 0.015
+    START, CALL = 0.2, 0.015
 
     def __init__(self) -> None:
         self.began = perf_counter()
@@ -79,7 +79,7 @@ class Budget:
     def asked(self, calls: int) -> float | None:
         """The seconds that so many calls take, about, which are taken as spent; None where they are too many."""
         cost = self.CALL * calls
-        if self.spent + cost > self.START + self.SHARE * (perf_counter() - self.began):
+        if self.spent + cost > self.START + pace().share * (perf_counter() - self.began):
             return None
         self.spent += cost
         return cost
@@ -145,9 +145,11 @@ class Structure:
         new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
         compile_all(list(new.values()))
         pays = (
-            not self.alone and len(self.nodes) > 1 and (self.nodes[-1].gain >= GAIN or not state.background)
+            not self.alone
+            and len(self.nodes) > 1
+            and (self.nodes[-1].gain >= pace().gain or not state.background)
         )
-        if not (pays and wanted and joins()):
+        if not (pays and wanted):
             self.paid = bool(new)
             return None
         self.paid = bool(new) or self.waits() or None
@@ -310,7 +312,7 @@ def by_call(calls: list[Any]) -> bool:
             node.unmade = False
             if node.signature.is_long():
                 node.waits = False
-            if node.work > LONG:
+            if node.work > pace().long:
                 node.ends = node.ends or WORK
     if failed is not None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -14,10 +14,8 @@ from ..jax_internals import programs as inside
 from ..pending import Work
 from .trial import DUE, Trial
 
-__all__ = ["Node", "Signature", "Tree", "counts", "ended", "joins", "state", "watchers"]
+__all__ = ["Node", "Signature", "Tree", "counts", "ended", "pace", "state", "watchers"]
 
-LONG = 50.0
-"""Microseconds of work, about, after which a segment runs, so that the device has something to do; a call of more does not wait."""
 HELD_BYTES = 1 << 28
 """Bytes of the arguments and results of calls that wait for their programs: then they run."""
 STRANGE = 64
@@ -29,10 +27,8 @@ PASSED = 512
 for a while, or until one has to be compiled."""
 WORK, LENGTH, LOOP = "its work", "its length", "a loop's turn"
 """What ends segments by themselves."""
-GAIN = 8.0
-"""What the calls of a segment have to gain, all together, so that they run faster as one program."""
 READING, WRITING = -0.5, -1.5
-"""What calls have that read views, and those that write: both were slower within a larger program."""
+"""What calls gain that read views, and those that write: on a CPU both were slower within a larger program."""
 HOT = 32
 """Times that a structure comes before it has a program of its own, where there is time for compiling it."""
 IDLE = 4096
@@ -41,14 +37,34 @@ LONGEST = 1 << 20
 NODES = 1 << 14
 """Nodes of the tree; then it is begun anew."""
 Array: Any = None if inside is None else inside.Array
-PER_BYTE, PER_PRODUCT = 1e-4, 2e-5
-"""Microseconds that a byte read or written takes, and a multiplication in a product."""
+
+
+class Pace(NamedTuple):
+    """About how fast the device of the calls that wait is, in microseconds.
+
+    each: that a call takes on it at least. byte: of memory read or written. product: a multiplication in a product. long: of work after
+    which a segment runs, so that the device has something to do; a call of more does not wait. share: of the time that goes by, which
+    may go into compiling programs for segments. gain: what the calls of a segment have to gain, all together, so that they run faster as
+    one program. reads: whether calls that read views or write to them gain as others do.
+    """
+
+    each: float
+    byte: float
+    product: float
+    long: float
+    share: float
+    gain: float
+    reads: bool
+
+
+CPU = Pace(each=0.0, byte=1e-4, product=2e-5, long=50.0, share=0.03, gain=8.0, reads=False)
+ACCELERATOR = Pace(each=3.0, byte=5e-7, product=5e-8, long=300.0, share=0.3, gain=2.0, reads=True)
 
 
 @bounded(1)
-def joins() -> bool:
-    """Whether segments become programs of their own: on a CPU. On an accelerator calls wait for their programs' compiling only."""
-    return jax.devices()[0].platform == "cpu"
+def pace() -> Pace:
+    """That of the first device. A call takes an accelerator some 40 us to launch, most of them more than to compute."""
+    return CPU if jax.devices()[0].platform == "cpu" else ACCELERATOR
 
 
 class Signature:
@@ -73,11 +89,11 @@ class Signature:
         self.made: Work | None = None
         forms = [*[h[0] for h in held if h is not None], *avals]
         self.size = sum([a.size * a.dtype.itemsize for a in forms])
-        self.work = self.size * PER_BYTE + products * PER_PRODUCT
+        self.work = pace().each + self.size * pace().byte + products * pace().product
 
     def is_long(self) -> bool:
-        """Whether a call waits for nothing but its program: it takes longer than Python, or runs beside it, as on an accelerator."""
-        return self.alone or self.work > LONG or not joins()
+        """Whether a call waits for nothing but its program: it takes longer than Python."""
+        return self.alone or self.work > pace().long
 
 
 class Node:
@@ -126,9 +142,10 @@ class Node:
             self.work = parent.work + signature.work
         # While programs are being compiled, what comes next is found out meanwhile.
         self.unmade = parent is not None and self.waits and (parent.unmade or not called.is_ready(signature))
-        full = (self.work > LONG and not self.unmade) or self.size > HELD_BYTES
+        full = self.waits and ((self.work > pace().long and not self.unmade) or self.size > HELD_BYTES)
         self.ends = WORK if full else ""
-        self.gain = 0.0 if parent is None else parent.gain + (called.gain if self.waits else 0.0)
+        own = 0.0 if not self.waits else max(called.gain, 1.0) if pace().reads else called.gain
+        self.gain = 0.0 if parent is None else parent.gain + own
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
         self.aliases = 0
@@ -172,7 +189,7 @@ class State:
     that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread. making:
     programs for segments that are being made. trial: of whether waiting pays, while it goes on. ran: segments that ran as one
     program since the last one; due: how many are to before the next; away: calls that do not wait after one in which it did
-    not.
+    not. first: whether no program's calls wait yet.
     """
 
     def __init__(self) -> None:
@@ -188,8 +205,9 @@ class State:
         self.due = DUE
         self.away = 4 * IDLE
         self.hot = HOT if self.background else 1
-        # A program whose programs are all on disk gains nothing before its loops have run for a while.
+        # A program whose programs are all on disk gains nothing before its loops have run for a while; on an accelerator (`wake_first`) it does.
         self.idle = 4 * IDLE if self.background else 0
+        self.first = True
         self.rest = IDLE
 
 
