@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import types
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -181,7 +181,7 @@ Holder = tuple[str, str]
 class Roles:
     """What tensors there are over each storage, and names for what modules and optimizers hold."""
 
-    def __init__(self, objects: Sequence[Any]) -> None:
+    def __init__(self, objects: ByType) -> None:
         self.names: dict[int, str] = {}
         self.of_storage: dict[int, list[Holder]] = {}
         tensors: list[Tensor] = of_kind(objects, Tensor)
@@ -239,61 +239,79 @@ class Roles:
         }
 
 
-def of_kind(objects: Sequence[Any], kind: type[Any]) -> list[Any]:
+ByType = Mapping[type[Any], Sequence[Any]]
+"""Objects by their types."""
+
+
+def by_type() -> dict[type[Any], list[Any]]:
+    """All objects that the collector knows."""
+    found: dict[type[Any], list[Any]] = {}
+    for one in gc.get_objects():
+        found.setdefault(type(one), []).append(one)
+    return found
+
+
+def of_kind(objects: ByType, kind: type[Any]) -> list[Any]:
     """The instances of a class; `isinstance` would ask objects of others for their `__class__`, which may answer with anything."""
-    return [found for found in objects if issubclass(type(found), kind)]
+    return [found for own, some in objects.items() if issubclass(own, kind) for found in some]
 
 
 # What is a holder's own, not somebody on the way to one: who refers to a module's variables holds all of it.
 ENDS = (types.ModuleType, types.FrameType, types.FunctionType, types.MethodType, type)
 SHAPES = (tuple, list, dict, set, frozenset, types.CellType)
+HOLDERS = (Storage, View, Node, Pattern, BoundedCache)
 
 
 def holders_of(arrays: list[Any]) -> dict[int, set[Holder]]:
-    """By the identity of an array, its holders."""
-    objects = gc.get_objects()
-    roles = Roles(objects)
-    kept = {id(cache) for cache in caches()}
-    own = {id(arrays), id(objects)}
+    """By the identity of an array, its holders: those from which it is reached in a few steps, with no other holder on the way.
+
+    From the holders downwards, since a process may have millions of objects, and few of them hold arrays.
+    """
+    objects = by_type()
+    try:
+        roles = Roles(objects)
+        kept = {id(cache): cache for cache in caches()}
+        holders = kept | {id(one): one for kind in HOLDERS for one in of_kind(objects, kind)}
+    finally:
+        objects.clear()  # it may hold the frame that holds it, and with it everything
     found: dict[int, set[Holder]] = {id(array): set() for array in arrays}
-    # Which arrays are reached from an object: ids, since what refers to the objects would be among what is found.
-    reached: dict[int, set[int]] = {id(array): {id(array)} for array in arrays}
-    seen = {*reached}
-    level = list(arrays)
-    for _ in range(DEPTH):
-        own.add(id(level))
-        above: list[Any] = []
-        own.add(id(above))
-        next_reached: dict[int, set[int]] = {}
-        for referrer in referrers(level):
-            if id(referrer) in own or id(referrer) in seen:
-                continue
-            origins = set[int]().union(*[reached.get(id(r), ()) for r in gc.get_referents(referrer)])
-            held = list(told(referrer, roles, kept))
-            for origin in origins:
+    ways: dict[type[Any], bool] = {}
+    for holder in holders.values():
+        held = list(told(holder, roles, kept))
+        if held and not (isinstance(holder, BoundedCache) and not holder):
+            for origin in reached(holder, found.keys(), ways, lambda other: any(told(other, roles, kept))):
                 found[origin].update(held)
-            if not held and followed(referrer):
-                seen.add(id(referrer))
-                above.append(referrer)
-                next_reached[id(referrer)] = origins
-        level, reached = above, next_reached
-        if not level:
-            break
     return found
 
 
-FEW = 64
+def reached(
+    holder: Any, ids: Collection[int], ways: dict[type[Any], bool], ends: Callable[[Any], bool]
+) -> set[int]:
+    """Which of these identities an object has below it, past none that `ends`. ways: what is known of types, whether they are followed."""
+    found: set[int] = set()
+    seen = {id(holder)}
+    level = [holder]
+    for _ in range(DEPTH):
+        below: list[Any] = []
+        for one in gc.get_referents(*level):
+            kind = type(one)
+            follows = ways.get(kind)
+            if follows is None:
+                follows = ways[kind] = followed(kind)
+            at = id(one)
+            if at in ids:
+                found.add(at)
+            elif follows and at not in seen:
+                seen.add(at)
+                if not ((kind is dict and "__builtins__" in one) or ends(one)):
+                    below.append(one)
+        if not below:
+            break
+        level = below
+    return found
 
 
-def referrers(objects: list[Any]) -> list[Any]:
-    """What refers to one of these objects. `gc.get_referrers` compares each reference with each of them: of many, ids are looked up."""
-    if len(objects) <= FEW:
-        return gc.get_referrers(*objects)
-    ids = {id(o) for o in objects}
-    return [o for o in gc.get_objects() if not ids.isdisjoint(map(id, gc.get_referents(o)))]
-
-
-def told(holder: Any, roles: Roles, kept: set[int]) -> Iterator[Holder]:
+def told(holder: Any, roles: Roles, kept: Collection[int]) -> Iterator[Holder]:
     """What kind of holder an object is; nothing for one that is only on the way to it."""
     kind = type(holder)
     if issubclass(kind, Storage):
@@ -308,11 +326,8 @@ def told(holder: Any, roles: Roles, kept: set[int]) -> Iterator[Holder]:
         yield "caches", getattr(holder, "__qualname__", "")
 
 
-def followed(holder: Any) -> bool:
-    """Whether who refers to an object is asked for: containers, and objects of this library."""
-    kind = type(holder)
+def followed(kind: type[Any]) -> bool:
+    """Whether what objects of a type refer to is asked for: of containers, and of this library's."""
     if issubclass(kind, ENDS):
         return False
-    if issubclass(kind, SHAPES):
-        return not (issubclass(kind, dict) and "__builtins__" in holder)
-    return kind.__module__.startswith(__name__.partition(".")[0] + ".")
+    return issubclass(kind, SHAPES) or kind.__module__.startswith(__name__.partition(".")[0] + ".")
