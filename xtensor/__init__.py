@@ -283,6 +283,7 @@ if TYPE_CHECKING:
         cpu as cpu,
         cuda as cuda,
         functional as functional,
+        futures as futures,
         hub as hub,
         jit as jit,
         mps as mps,

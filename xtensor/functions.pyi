@@ -123,7 +123,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: 
     """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`."""
 def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None) -> Tensor:
     """`data` as a tensor: itself, with its history, where it is one of that dtype and device."""
-def asarray(obj: Any, *, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+def asarray(obj: Any, *, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where that would be needed."""
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine of every element."""

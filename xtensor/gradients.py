@@ -20,6 +20,7 @@ from .operators.overriding import answer, asks, claimed
 from .ops.shape.joining import stack
 from .storage import UNREAD, MetaArray, WrapperArray
 from .tensor import (
+    OWN,
     Size,
     Tensor,
     array_of,
@@ -114,6 +115,8 @@ interpreter.place = place_of
 def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     """Add to `.grad`; the first gradient is taken over, since its array can change for nobody."""
     meta = meta_of(self)
+    if meta.grad_dtype is not OWN and meta.grad_dtype is not None:
+        grad = grad.to(meta.grad_dtype)
     present = meta.grad
     if present is None:
         view = self._xt_view

@@ -21,7 +21,7 @@ from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad, record_function
 from .engine.modes import DISPATCH_MODE, state
-from .operators.below.aten import Packet, known, packet
+from .operators.below.aten import OpOverloadPacket, known, packet
 from .operators.below.custom import AddedOverload, asked_below
 from .operators.below.dispatching import dispatching
 from .operators.operator import REGISTRY
@@ -64,7 +64,7 @@ BUILT_IN = frozenset("_c10d_functional aten c10d higher_order inductor prim prim
 ANY = ("CompositeExplicitAutograd", "", None)
 
 
-class CustomOperator(Packet):
+class CustomOperator(OpOverloadPacket):
     """One operator, `torch.ops.<namespace>.<name>`: its kernels by device, and what belongs to them."""
 
     def __init__(self, namespace: str, name: str) -> None:

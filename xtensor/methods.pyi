@@ -602,7 +602,9 @@ class Methods:
         """The outer product of two vectors."""
     @property
     def grad_dtype(self) -> Any:
-        """The dtype that gradients of this tensor have: its own."""
+        """The dtype that gradients of this tensor have: its own, or what was set; None where they may have any."""
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None: ...
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input > other`."""
     def greater_(self, other: Tensor | Number) -> Tensor:

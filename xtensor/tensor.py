@@ -132,13 +132,18 @@ def make_view(
     return view
 
 
-class AutogradMeta:
-    """What only some tensors need: a gradient, hooks, inference mode, the tangent that a dual tensor was given."""
+OWN: Any = "own"
+"""The dtype of gradients where none was set: that of their tensor."""
 
-    __slots__ = ("grad", "hooks", "inference", "name", "retains_grad", "tangent")
+
+class AutogradMeta:
+    """What only some tensors need: a gradient and its dtype (None for any), hooks, inference mode, the tangent that a dual tensor was given."""
+
+    __slots__ = ("grad", "grad_dtype", "hooks", "inference", "name", "retains_grad", "tangent")
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
+        self.grad_dtype: Any = OWN
         self.hooks: Any = None
         self.inference = False
         self.retains_grad = False
@@ -977,6 +982,12 @@ def warn_of_non_leaf() -> None:
     )
 
 
+def grad_dtype_of(tensor: Tensor) -> Any:
+    """The dtype that a tensor's gradient has; None where it may have any."""
+    meta = tensor._xt_meta
+    return tensor.dtype if meta is None or meta.grad_dtype is OWN else meta.grad_dtype
+
+
 def check_grad(tensor: Tensor, grad: Any) -> None:
     """Refuse what cannot be the gradient of `tensor`, in PyTorch's words."""
     if not isinstance(grad, Tensor):
@@ -985,11 +996,14 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         )
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
-    if grad.dtype is not tensor.dtype:
+    wanted = grad_dtype_of(tensor)
+    if wanted is not None and grad.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{grad.dtype.scalar_name.lower()}' to a tensor with "
-            f"grad_dtype '{tensor.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to "
-            "the tensor's dtype)."
+            f"attempting to assign a gradient with dtype '{dtypes.c_name(grad.dtype)}' to a tensor with "
+            f"grad_dtype '{wanted.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to "
+            "the tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+            "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that "
+            "assume they match."
         )
     if grad.device != tensor.device:
         raise RuntimeError(

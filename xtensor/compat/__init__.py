@@ -17,7 +17,7 @@ from types import ModuleType
 __all__ = ["HOMES", "Finder", "public_path"]
 
 HOMES: dict[str, str] = dict.fromkeys(
-    "__future__ accelerator ao assertions backends cpu cuda foreach functional hub jit legacy mps multiprocessing onnx "
+    "__future__ accelerator ao assertions backends cpu cuda foreach functional futures hub jit legacy mps multiprocessing onnx "
     "overrides package quasirandom random settings symbolic torch_version types version vision xpu".split(),
     "compat",
 )

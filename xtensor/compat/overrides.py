@@ -16,7 +16,7 @@ from typing import Any
 from .. import checks
 from ..engine.modes import state
 from ..operators import overriding
-from ..operators.below.aten import Overload, Packet
+from ..operators.below.aten import OpOverload, OpOverloadPacket
 from ..operators.below.dispatching import reentrant
 from ..operators.overriding import Pushed, SubclassesOff, is_property
 from ..tensor import Tensor
@@ -278,4 +278,4 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
             if function is f or (is_property(f) and function == f):
                 below = "Tensor" if owner is Tensor else owner.__name__.partition(".")[2]
                 return ".".join(part for part in (library, below, name) if part)
-    return str(f) if isinstance(f, (Packet, Overload)) else None
+    return str(f) if isinstance(f, (OpOverloadPacket, OpOverload)) else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import concurrent.futures
 from datetime import timedelta
 from typing import Any
 
 import jax
+
+from ..compat.futures import Future
 
 __all__ = ["Work"]
 
@@ -17,7 +19,9 @@ class Work:
     Differs from PyTorch: a tensor may be read before `wait`, which then waits.
     """
 
-    def __init__(self, arrays: Any = (), results: Any = None, thread: Future[Any] | None = None) -> None:
+    def __init__(
+        self, arrays: Any = (), results: Any = None, thread: concurrent.futures.Future[Any] | None = None
+    ) -> None:
         self._arrays = list(arrays)
         self._results = results
         self._thread = thread

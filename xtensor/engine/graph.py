@@ -351,6 +351,8 @@ class LeafEdge:
         """Run the post-accumulate hooks, which return nothing."""
         for hook in tuple((self.post_accumulate or {}).values()):
             result = hook(variable)
+            if result is variable:  # `lambda p: p.add_(...)`, say
+                continue
             if hasattr(result, "requires_grad"):
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
             if result is not None:

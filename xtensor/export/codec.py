@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import devices, dtypes
-from ..operators.below.aten import ALSO, BESIDES, Overload, packet, pulled_back
+from ..operators.below.aten import ALSO, BESIDES, OpOverload, packet, pulled_back
 from ..operators.operator import REGISTRY
 from ..operators.overriding import LEAVES
 from ..operators.views import VIEWS
@@ -167,7 +167,7 @@ def target_to(target: Any) -> str:
         return "getitem"
     if isinstance(target, HigherOrder):
         return f"higher_order.{target.__name__}"
-    if isinstance(target, Overload):
+    if isinstance(target, OpOverload):
         name, own = target._opname, target._overloadpacket.operator
         if own is not None and REGISTRY.get(name) is own:  # whose function of that name gives something else
             return f"operator.{name}"

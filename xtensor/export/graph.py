@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..operators.below.aten import Overload
+from ..operators.below.aten import OpOverload
 from .dims import Size
 
 __all__ = ["Graph", "GraphModule", "Node", "Subgraph", "TensorMeta", "map_nodes", "nodes_in"]
@@ -124,7 +124,7 @@ def spelled(value: Any) -> str:
 
 def dotted(target: Any) -> str:
     """An operator's name as code has it."""
-    if isinstance(target, Overload):
+    if isinstance(target, OpOverload):
         return f"torch.ops.{target}"
     if getattr(target, "__module__", "") == "_operator":
         return f"operator.{target.__name__}"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .. import checks, dtypes, trees
 from ..devices import device
 from ..lowering import Recipe
-from ..operators.below.aten import Overload, Packet
+from ..operators.below.aten import OpOverload, OpOverloadPacket
 from ..tensor import Tensor
 from .names import CUSTOM_BUILTINS, Namespace, is_ours, qualified_name, type_repr
 from .node import Argument, Node, map_arg
@@ -281,7 +281,7 @@ class Writer:
             return f"slice({self.shown(value.start)}, {self.shown(value.stop)}, {self.shown(value.step)})"
         if isinstance(value, enum.Enum):
             return f"{self.global_name(type(value).__name__, type(value))}.{value.name}"
-        if isinstance(value, (Overload, Packet)):
+        if isinstance(value, (OpOverload, OpOverloadPacket)):
             return qualified_name(value)
         if isinstance(value, Recipe):
             return self.global_name("geometry", value)

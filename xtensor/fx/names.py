@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .. import checks
 from ..compat import public_path
 from ..devices import device
-from ..operators.below.aten import Overload, Packet, packet
+from ..operators.below.aten import OpOverload, OpOverloadPacket, packet
 from ..tensor import Tensor
 from ..utils import _pytree
 from ..xla.cache import bounded
@@ -128,9 +128,9 @@ def as_recorded(
 
 def is_ours(value: Any) -> bool:
     """Whether code reaches a function or class through the library itself."""
-    if isinstance(value, Overload):
+    if isinstance(value, OpOverload):
         return value.namespace != "aten" or packet(value._opname)._overloads.get(value._overloadname) is value
-    if isinstance(value, Packet) or id(value) in functions():
+    if isinstance(value, OpOverloadPacket) or id(value) in functions():
         return True
     home = getattr(value, "__module__", None)
     if not isinstance(home, str) or home.partition(".")[0] not in (LIBRARY, "torch"):
@@ -158,7 +158,7 @@ def is_at_the_top(value: Any) -> bool:
 
 def qualified_name(value: Any) -> str:
     """The dotted path by which generated code names a function or class."""
-    if isinstance(value, (Overload, Packet)):
+    if isinstance(value, (OpOverload, OpOverloadPacket)):
         return checks.spelled(f"ops.{value}")
     if (known := functions().get(id(value))) is not None:
         return checks.spelled(known[0])

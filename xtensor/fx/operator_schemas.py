@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import checks
 from ..nn.modules.module import Module
-from ..operators.below.aten import Overload
+from ..operators.below.aten import OpOverload
 from ..tensor import Tensor
 from .names import UNKNOWN
 
@@ -37,7 +37,7 @@ def get_signature_for_torch_op(
     op: Callable[..., Any], return_schemas: bool = False
 ) -> list[inspect.Signature] | tuple[list[inspect.Signature], None] | None:
     """The one signature of a function, in a list; None of builtin ones. Differs from PyTorch: a function has one signature."""
-    if isinstance(op, Overload):
+    if isinstance(op, OpOverload):
         op = op.op
     try:
         signature = (

@@ -20,7 +20,7 @@ from .. import checks
 from ..devices import device
 from ..dtypes import dtype, layout, memory_format
 from ..nn.parameter import Parameter
-from ..operators.below.aten import Overload
+from ..operators.below.aten import OpOverload
 from ..operators.overriding import arm, armed
 from ..tensor import Size, Tensor
 from . import traceback as fx_traceback
@@ -42,7 +42,7 @@ __all__ = [
     "find_proxy",
 ]
 
-BASE_TYPES = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, Overload)
+BASE_TYPES = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, OpOverload)
 UNASKED = frozenset(
     "__torch_dispatch__ __array_interface__ __array_struct__ __array__ __index__ __wrapped__".split()
 )

@@ -24,7 +24,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"(distributed\.)?(rpc|autograd\.context)\b|distributed\.nn\.RemoteModule|distributed\.optim\.DistributedOptimizer",
         RPC,
     ),
-    (r"(distributed|distributed_c10d|futures|rpc)\b|.*is_distributed", DISTRIBUTED),
+    (r"(distributed|distributed_c10d|rpc)\b|.*is_distributed", DISTRIBUTED),
     (r"(ao|quantization)\b", QUANTISED),
     (
         (

@@ -47,10 +47,10 @@ from ..nn.hooks import everywhere
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.transformer import activation_named
-from ..nn.state import IncompatibleKeys
+from ..nn.state import _IncompatibleKeys
 from ..nn.utils.prune import amount_of, check_amount
 from ..nn.utils.stateless import call_with
-from ..operators.below.aten import FunctionSchema, Overload, Packet
+from ..operators.below.aten import FunctionSchema, OpOverload, OpOverloadPacket
 from ..operators.below.dispatching import disabled, dispatches, undispatched
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import Uninitialized
@@ -566,8 +566,8 @@ NAMES: dict[str, Any] = {
     "_C._dispatch_isTensorSubclassLike": lambda tensor: dispatches(type(tensor)),
     "_C._len_torch_dispatch_stack": lambda: len(modes.state.dispatch_modes),
     "_C._DisableTorchDispatch": undispatched,
-    "_ops.OpOverload": Overload,
-    "_ops.OpOverloadPacket": Packet,
+    "_ops.OpOverload": OpOverload,
+    "_ops.OpOverloadPacket": OpOverloadPacket,
     "_C.FunctionSchema": FunctionSchema,
     "_C.DisableTorchFunction": DisableTorchFunction,
     "_C.DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
@@ -641,7 +641,7 @@ NAMES: dict[str, Any] = {
     "nn.modules.module._global_buffer_registration_hooks": everywhere.buffer_registration,
     "nn.modules.module._global_module_registration_hooks": everywhere.module_registration,
     "nn.modules.module._global_parameter_registration_hooks": everywhere.parameter_registration,
-    "nn.modules.module._IncompatibleKeys": IncompatibleKeys,
+    "nn.modules.module._IncompatibleKeys": _IncompatibleKeys,
     "nn.modules.module._addindent": indented,
     "nn.modules.normalization._shape_t": int | list[int] | Size,
     "nn.modules.transformer._get_activation_fn": activation_named,

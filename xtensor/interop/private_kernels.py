@@ -8,7 +8,7 @@ from .. import checks, dtypes
 from ..engine import no_grad
 from ..nested.construct import as_nested_tensor
 from ..nn.functional import conv2d, conv3d, relu
-from ..operators.below.aten import Overload, packet
+from ..operators.below.aten import OpOverload, packet
 from ..ops.pointwise.activations import softmax
 from ..ops.pointwise.arithmetic import add
 from ..ops.reduce.reductions import var, var_mean
@@ -135,7 +135,7 @@ WITH_DTYPE = (
 
 def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:
     """An operator's result in a dtype, which takes part in the promotion of the arguments too."""
-    if not isinstance(op, Overload):
+    if not isinstance(op, OpOverload):
         raise ValueError("out_dtype's first argument must be an OpOverload")
     if op._schema.is_mutable:
         raise ValueError("out_dtype's first argument needs to be a functional operator")

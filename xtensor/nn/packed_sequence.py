@@ -296,7 +296,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     """The sequences of a padded tensor, each of its length; what `pad_sequence` undoes."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [own[: int(n)] for own, n in zip(padded_sequences, host(lengths), strict=True)]
+    return [own[: int(n)].clone() for own, n in zip(padded_sequences, host(lengths), strict=True)]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -23,7 +23,7 @@ EXTRA_STATE = "_extra_state"
 _Keys = namedtuple("_Keys", ["missing_keys", "unexpected_keys"])
 
 
-class IncompatibleKeys(_Keys):
+class _IncompatibleKeys(_Keys):
     """The keys that a `load_state_dict` missed, and those it did not expect."""
 
     __slots__ = ()
@@ -277,7 +277,7 @@ class StateDict:
         if errors:
             name, told = type(self).__name__, "\n\t".join(errors)
             raise noted(RuntimeError(f"Error(s) in loading state_dict for {name}:\n\t{told}"))
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
 
 def load(
@@ -294,7 +294,7 @@ def load(
             inner = f"{prefix}{name}."
             load(child, {k: v for k, v in own.items() if k.startswith(inner)}, inner, metadata, assign, told)
     for hook in module._load_state_dict_post_hooks.values():
-        if hook(module, IncompatibleKeys(missing, unexpected)) is not None:
+        if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
             raise AssertionError(
                 "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
                 "if incompatible_keys need to be modified, it should be done inplace."

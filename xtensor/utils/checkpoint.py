@@ -20,7 +20,7 @@ from ..autograd.function import Function
 from ..engine import enable_grad, is_grad_enabled, saved_tensors_hooks
 from ..engine.task import current_task_id, is_complete
 from ..gradients import backward
-from ..operators.below.aten import Overload, Packet
+from ..operators.below.aten import OpOverload, OpOverloadPacket
 from ..operators.generator import fork_rng, get_rng_state, kept_state, put_back, set_rng_state
 from ..tensor import Tensor
 from ..trees import tree_map
@@ -535,11 +535,11 @@ def create_selective_checkpoint_contexts(
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     for op in policy_fn_or_list if isinstance(policy_fn_or_list, list) else ():
-        if not isinstance(op, Overload):
+        if not isinstance(op, OpOverload):
             more = (
                 " Please update the OpOverloadPacket to a specific OpOverload.For example, if you have "
                 "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
-                if isinstance(op, Packet)
+                if isinstance(op, OpOverloadPacket)
                 else ""
             )
             raise ValueError(

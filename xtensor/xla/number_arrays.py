@@ -105,7 +105,7 @@ def _number_on(value: Any, device: Any) -> Any:
 def operand(value: Any, near: Any) -> Any:
     """A number for a program whose other operand is `near`: as a kept array where that is cheaper."""
     try:
-        return NUMBER_ARRAYS[type(value), value]
+        return NUMBER_ARRAYS[float if type(value) is float else int, value]
     except LookupError:
         return beside([value], near)[0]
     except Inconclusive:  # an open size

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from ...export import ExportedModule, ExportedProgram
@@ -13,6 +12,7 @@ from ...export import load as load_program
 from ...export import save as save_program
 from ...nn.modules.module import Module
 from ...serialization.errors import FileFormatError
+from ..futures import Future
 from .tracing import (
     Programs,
     ScriptFunction,
@@ -119,7 +119,7 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
 
 def wait(future: Future) -> Any:
     """The result of what `fork` called."""
-    return future.result()
+    return future.wait()
 
 
 def freeze(mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True) -> T:

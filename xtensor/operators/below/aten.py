@@ -20,8 +20,8 @@ from ..operator import REGISTRY
 __all__ = [
     "Argument",
     "FunctionSchema",
-    "Overload",
-    "Packet",
+    "OpOverload",
+    "OpOverloadPacket",
     "declared",
     "find",
     "form_of",
@@ -158,7 +158,7 @@ class FunctionSchema:
     __repr__ = __str__
 
 
-class Packet:
+class OpOverloadPacket:
     """All forms of an operator: `torch.ops.aten.add`. A call chooses the form by its arguments."""
 
     def __init__(self, namespace: str, name: str, run: Callable[..., Any] | None = None) -> None:
@@ -167,9 +167,9 @@ class Packet:
         self._qualified_op_name = f"{namespace}::{name}"
         self._run = run
         self.operator: Any = None
-        self._overloads: dict[str, Overload] = {}
+        self._overloads: dict[str, OpOverload] = {}
 
-    def __deepcopy__(self, memo: Any) -> Packet:
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
         return self
 
     def __repr__(self) -> str:
@@ -183,10 +183,10 @@ class Packet:
             raise AttributeError(name)
         return self.overload(name)
 
-    def overload(self, name: str) -> Overload:
+    def overload(self, name: str) -> OpOverload:
         """The form of that name, always the same object."""
         found = self._overloads.get(name)
-        return self._overloads.setdefault(name, Overload(self, name)) if found is None else found
+        return self._overloads.setdefault(name, OpOverload(self, name)) if found is None else found
 
     def overloads(self) -> list[str]:
         """The names of the forms."""
@@ -205,7 +205,7 @@ class Packet:
         return self.function(*args, **kwargs)
 
 
-class Overload:
+class OpOverload:
     """One form of an operator: `torch.ops.aten.add.Tensor`.
 
     of: for the operator of a derivative, the operator that it belongs to and the argument whose gradient it gives.
@@ -213,7 +213,7 @@ class Overload:
 
     of: tuple[Any, str] | None = None
 
-    def __init__(self, packet: Packet, overload: str) -> None:
+    def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
         self._overloadpacket = packet
         self._overloadname = overload
         self._opname = packet.__name__
@@ -223,11 +223,11 @@ class Overload:
         self.__qualname__ = self.__name__
         self.tags: list[Any] = []
 
-    def __deepcopy__(self, memo: Any) -> Overload:
+    def __deepcopy__(self, memo: Any) -> OpOverload:
         return self
 
     @property
-    def overloadpacket(self) -> Packet:
+    def overloadpacket(self) -> OpOverloadPacket:
         """All forms of the operator."""
         return self._overloadpacket
 
@@ -267,12 +267,12 @@ class Overload:
         return restored, (self.namespace, self._opname, self._overloadname)
 
 
-def restored(namespace: str, name: str, overload: str) -> Overload:
+def restored(namespace: str, name: str, overload: str) -> OpOverload:
     """An overload by its names, as pickle finds it."""
     return packet(name, namespace).overload(overload)
 
 
-known: dict[tuple[str, str], Packet] = {}
+known: dict[tuple[str, str], OpOverloadPacket] = {}
 """The packets that there are, by namespace and name."""
 BESIDES = {
     "_local_scalar_dense": lambda self: self.item(),
@@ -298,10 +298,10 @@ ALSO["equal_split"] = "split"
 """Operators that are a form of another one in PyTorch."""
 
 
-def packet(name: str, namespace: str = "aten") -> Packet:
+def packet(name: str, namespace: str = "aten") -> OpOverloadPacket:
     """The one packet of a name."""
     found = known.get((namespace, name))
-    return known.setdefault((namespace, name), Packet(namespace, name)) if found is None else found
+    return known.setdefault((namespace, name), OpOverloadPacket(namespace, name)) if found is None else found
 
 
 def resolved(name: str) -> Callable[..., Any] | None:
@@ -355,7 +355,7 @@ def form_of(name: str, values: Sequence[Any], given: dict[str, Any]) -> str:
     return "default"
 
 
-def find(name: str, values: Sequence[Any], given: dict[str, Any], variant: str = "") -> Overload:
+def find(name: str, values: Sequence[Any], given: dict[str, Any], variant: str = "") -> OpOverload:
     """The overload of a call: of the operator itself, its in-place form (`variant` "_") or the one with `out=` ("out")."""
     name = ALSO.get(name, name)
     overload = form_of(name, values, given)
@@ -366,7 +366,7 @@ def find(name: str, values: Sequence[Any], given: dict[str, Any], variant: str =
 
 def declared(
     op: Any, values: Sequence[Any], variant: str = ""
-) -> tuple[Overload, tuple[Any, ...], dict[str, Any]]:
+) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:
     """The overload of a call of a declared operator, one value per parameter, and its arguments as PyTorch spells them.
 
     Of one with results that only its derivative needs, `native_<name>`, which gives them all.
@@ -427,11 +427,13 @@ def trimmed(parameters: Sequence[Any], values: Sequence[Any]) -> tuple[tuple[Any
     return tuple(args), kwargs
 
 
-def pulled_back(op: Any) -> Overload:
+def pulled_back(op: Any) -> OpOverload:
     """The overload of an operator that gives a derivative: one object for each, called like its operator."""
     found = op.__dict__.get("overload")
     if found is None:
-        found = Packet("aten", op.name, op.function or (lambda *args: op.call(args))).overload("default")
+        found = OpOverloadPacket("aten", op.name, op.function or (lambda *args: op.call(args))).overload(
+            "default"
+        )
         found.of = op.of
         found._overloadpacket.operator = op
         op.overload = found
@@ -455,7 +457,7 @@ def is_view(name: str) -> bool:
     return name in view_names()
 
 
-def schema_of(overload: Overload) -> FunctionSchema:
+def schema_of(overload: OpOverload) -> FunctionSchema:
     """The schema of an overload, from its function's signature."""
     name = overload._opname
     op = overload._overloadpacket.operator or REGISTRY.get(name) or REGISTRY.get(name.rstrip("_"))

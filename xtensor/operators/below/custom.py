@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...engine.modes import DISPATCH_MODE, state
-from .aten import AliasInfo, Argument, FunctionSchema, Overload
+from .aten import AliasInfo, Argument, FunctionSchema, OpOverload
 from .dispatching import asked_about, below, dispatched
 
 __all__ = ["AddedOverload", "asked_below", "parsed"]
 
 
-class AddedOverload(Overload):
+class AddedOverload(OpOverload):
     """One form of an operator that a program added: `torch.ops.<namespace>.<name>.default`."""
 
     @property
@@ -73,7 +73,7 @@ def alias_of(kind: str) -> tuple[str, AliasInfo | None]:
     return kind.replace(found[0], "", 1), AliasInfo(bool(found[2]))
 
 
-def asked_below(overload: Overload, rules: dict[type, Callable[..., Any]], args: Any, kwargs: Any) -> Any:
+def asked_below(overload: OpOverload, rules: dict[type, Callable[..., Any]], args: Any, kwargs: Any) -> Any:
     """What the modes and classes that are asked below autograd make of a call; NotImplemented where none is asked."""
     if not state.mode & DISPATCH_MODE and asked_about((*args, *kwargs.values())) is None:
         return NotImplemented

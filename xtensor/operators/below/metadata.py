@@ -14,7 +14,7 @@ from ... import checks, devices, dtypes
 from ...geometry import is_contiguous, is_non_overlapping_and_dense
 from ...geometry import numel as numel_of
 from ...tensor import Size, Tensor, checked_dim, sizes_of, strides_of
-from .aten import BESIDES, Packet, known, packet
+from .aten import BESIDES, OpOverloadPacket, known, packet
 from .dispatching import asked_about, dispatched
 
 __all__ = ["answers_metadata"]
@@ -105,7 +105,7 @@ BESIDES["is_strides_like_format"] = is_strides_like_format
 BESIDES["is_non_overlapping_and_dense"] = non_overlapping_and_dense
 
 for name in ("device", "layout"):
-    known[("prim", name)] = Packet("prim", name, operator.attrgetter(name))
+    known[("prim", name)] = OpOverloadPacket("prim", name, operator.attrgetter(name))
 
 QUESTIONS: dict[str, dict[str, Any]] = {
     "sizes": {

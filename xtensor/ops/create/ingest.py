@@ -468,7 +468,7 @@ def asarray(
     dtype: dtypes.dtype | None = None,
     device: devices.DeviceLike = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where that would be needed.
 
@@ -486,6 +486,15 @@ def asarray(
             if place != obj.device:
                 raise ValueError(f"can't alias tensor from device '{obj.device}' to '{place}'.")
         made = obj.clone() if copy and wanted is obj.dtype and place == obj.device else obj.to(place, wanted)
+        if requires_grad is None:
+            if obj.requires_grad:
+                checks.warn_once(
+                    f"{checks.spelled('asarray')}: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+                    "requires_grad=False explicitly to get the old behavior and silence this warning."
+                )
+            return made
+        if made.requires_grad and not requires_grad:
+            return made.requires_grad_(False) if made.is_leaf else made.detach()
         return made if made.requires_grad or not requires_grad else finish("asarray", made, True)
     if isinstance(obj, UntypedStorage):
         obj = obj.tobytes()
@@ -502,14 +511,14 @@ def asarray(
         made = None
     if made is not None and (copy is not False or is_shared(made._xt_storage)):
         made = made.to(made.device if device is None else device, copy=bool(copy))
-        return finish("asarray", made, requires_grad)
+        return finish("asarray", made, bool(requires_grad))
     if copy is False and isinstance(obj, np.generic):
         raise RuntimeError(
             "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
         )
     if copy is False and not isinstance(obj, jax.Array):
         raise ValueError(f"can't alias arbitrary {'buffer' if foreign else 'sequence'} into a tensor.")
-    return finish("asarray", ingest("asarray", obj, dtype, device, copy=bool(copy)), requires_grad)
+    return finish("asarray", ingest("asarray", obj, dtype, device, copy=bool(copy)), bool(requires_grad))
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:

@@ -17,7 +17,8 @@ from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array, Arrays
-from ...tensor import Tensor
+from ...tensor import Tensor, sizes_of
+from ...xla.cache import bounded
 from .matmul import contract
 
 __all__ = ["einsum", "tensordot"]
@@ -242,7 +243,32 @@ def einsum(*args: Any) -> Tensor:
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
             "subscripts list"
         )
+    if len(operands) == 1 and isinstance(operands[0], Tensor) and isinstance(equation, str):
+        view = rearranged(operands[0], equation)
+        if view is not None:
+            return view
     return sum_products(list(operands), equation)
+
+
+@bounded(256)
+def parsed_of(equation: str, shape: tuple[int, ...]) -> Equation:
+    """The equation of one operand."""
+    return Equation(equation, [shape])
+
+
+def rearranged(operand: Tensor, equation: str) -> Tensor | None:
+    """What an equation says of one operand, as a view of it; None where something is summed."""
+    parsed = parsed_of(equation, tuple(sizes_of(operand)))
+    (term,) = parsed.inputs
+    if set(term) != set(parsed.output):
+        return None
+    for label in parsed.output:
+        while term.count(label) > 1:
+            first = term.index(label)
+            second = term.index(label, first + 1)
+            operand = operand.diagonal(0, first, second).movedim(-1, first)
+            term = term[:second] + term[second + 1 :]
+    return operand.permute([term.index(label) for label in parsed.output])
 
 
 def from_lists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:

@@ -224,6 +224,7 @@ def lstsq(
         values = svdvals(input.detach())
     else:
         values = input.new_empty((0,), dtype=input.dtype.to_real())
+    solution = solution.mT.contiguous().mT  # by columns, as LAPACK gives it
     if vector:
         solution = solution.squeeze(-1)
     made = LstsqResult(solution, residuals, rank, values)

@@ -106,7 +106,9 @@ def triangular_solve(
         )
     turned = A.mT if transpose else A
     solution = solve_triangular(turned, b, upper=upper is not transpose, unitriangular=unitriangular)
-    copied = A.expand((*tuple(sizes_of(solution))[:-2], n, n)).clone()
+    copied = (
+        A.expand((*tuple(sizes_of(solution))[:-2], n, n)).mT.contiguous().mT
+    )  # by columns, as LAPACK takes it
     if out is None:
         return Solution(solution, copied)
     return Solution(given(solution, out[0], "general"), given(copied, out[1], "general"))

@@ -21,7 +21,17 @@ from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
-from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, wrap
+from ...tensor import (
+    Tensor,
+    array_of,
+    asks_grad,
+    edge_of,
+    plain_edge,
+    sizes_of,
+    strides_of,
+    wrap,
+    wrap_strided,
+)
 from ...xla.cache import bounded
 from ...xla.symbolic import at_most
 from ..index.hostindex import trimmed
@@ -453,11 +463,12 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
     made = None if consecutive or axis is not None else _counted(rows, inverse)
     if made is None:
         first, back, amounts = _arranged(rows, consecutive, inverse)
-        found = rows[first] if axis is None else np.moveaxis(moved[first], 0, axis)
+        found = rows[first] if axis is None else moved[first]
     else:
         found, back, amounts = made
     place = input.device
-    results: list[Tensor] = [put(np.ascontiguousarray(found), place)]
+    values = put(np.ascontiguousarray(found), place)
+    results: list[Tensor] = [values if axis is None else moved_back(values, axis)]
     if not modes.state.mode & modes.NO_GRAD and input.dtype.is_floating_point and asks_grad(input):
         asked = "unique_consecutive" if consecutive else "_unique2" if axis is None else "unique_dim"
         results[0]._xt_edge = (underived(asked)((plain_edge(edge_of(input)),)), 0)
@@ -522,6 +533,14 @@ def _arranged(rows: Any, consecutive: bool, inverse: bool) -> tuple[Any, Any, An
         if order_of is not None:
             back[order_of] = group
     return first if order_of is None else order_of[first], back, np.diff(first, append=n).astype(np.int64)
+
+
+def moved_back(found: Tensor, axis: int) -> Tensor:
+    """Slices that lie one after the other, seen along a dimension."""
+    sizes, strides = list(sizes_of(found)), list(strides_of(found))
+    sizes.insert(axis, sizes.pop(0))
+    strides.insert(axis, strides.pop(0))
+    return wrap_strided(array_of(found), tuple(sizes), tuple(strides))
 
 
 def put(values: Any, place: Any) -> Tensor:

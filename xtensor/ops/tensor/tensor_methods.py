@@ -14,7 +14,16 @@ from ...operators.attach import attach_methods
 from ...operators.below.dispatching import dispatches, wrapper
 from ...operators.below.metadata import answers_metadata
 from ...operators.overriding import SubclassesOff, by_default
-from ...tensor import Tensor, asks_grad, refuse_other_class, sizes_of, strides_of, tensor_over
+from ...tensor import (
+    Tensor,
+    asks_grad,
+    grad_dtype_of,
+    meta_of,
+    refuse_other_class,
+    sizes_of,
+    strides_of,
+    tensor_over,
+)
 from ..create.ingest import from_numpy
 from .export import host_values
 from .queries import is_same_size
@@ -168,8 +177,14 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 
     ambiguity_check: whether an order that the strides leave open is refused; a list of memory formats allows those orders.
 
-    Raises: RuntimeError for dimensions of size 1, and equal strides side by side, where that is asked for.
+    Raises: RuntimeError for dimensions of size 1, and equal strides side by side, where that is asked for; TypeError for another
+    `ambiguity_check`.
     """
+    formats = isinstance(ambiguity_check, list) and all(
+        isinstance(f, dtypes.memory_format) for f in ambiguity_check
+    )
+    if not (isinstance(ambiguity_check, bool) or formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides, sizes = strides_of(self), sizes_of(self)
     allowed = ambiguity_check if isinstance(ambiguity_check, list) else []
     if ambiguity_check if isinstance(ambiguity_check, bool) else True:
@@ -192,11 +207,37 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 def grad_dtype(self: Tensor) -> Any:
-    """The dtype that gradients of this tensor have: its own.
+    """The dtype that gradients of this tensor have: its own, or what was set; None where they may have any.
 
-    Raises: nothing of its own.
+    Of a leaf it can be set: what a backward pass brings is converted then. `autograd.grad` converts nothing.
+
+    Raises: RuntimeError where it is set to what is no dtype, on a tensor that is no leaf, or beside a gradient of another dtype.
+
+    >>> weight = xtensor.ones(2, dtype=xtensor.bfloat16, requires_grad=True)
+    >>> weight.grad_dtype = xtensor.float32
+    >>> (weight * 2).sum().backward()
+    >>> weight.grad
+    tensor([2., 2.])
     """
-    return self.dtype
+    return grad_dtype_of(self)
+
+
+def set_grad_dtype(self: Tensor, value: Any) -> None:
+    if value is not None and not isinstance(value, dtypes.dtype):
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    meta = meta_of(self)
+    if meta.grad is not None and value is not None and meta.grad.dtype is not value:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{value.scalar_name}' because there is already a gradient with dtype "
+            f"'{dtypes.c_name(meta.grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+            "grad_dtype matches the existing gradient's dtype."
+        )
+    meta.grad_dtype = value
+    edge = self._xt_edge
+    if edge is not None and type(edge) is not tuple:
+        edge.hooks()  # plans, which convert nothing, leave graphs with hooks to the interpreter
 
 
 def _fix_weakref(self: Tensor) -> None:
@@ -209,6 +250,6 @@ attach_methods(
 )
 attach_methods(apply_, map_, map2_, as_subclass, dim_order, module_load, is_same_size)
 attach_methods(
-    grad_dtype=property(grad_dtype),
+    grad_dtype=property(grad_dtype, set_grad_dtype),
     **dict.fromkeys(("is_ipu", "is_maia", "is_mps", "is_mtia", "is_vulkan", "is_xla", "is_xpu"), False),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....operators.below.aten import Overload
+from ....operators.below.aten import OpOverload
 from ....tensor import Tensor
 from ....trees import tree_leaves
 from ...graph import Graph
@@ -186,7 +186,7 @@ class SubgraphMatcher:
 def flat_arguments(node: Node) -> list[Any]:
     """A node's arguments without containers, those of operators in the order of the signature."""
     args, kwargs = node.args, node.kwargs
-    if node.op == "call_function" and isinstance(node.target, Overload):
+    if node.op == "call_function" and isinstance(node.target, OpOverload):
         signature = get_signature_for_torch_op(node.target)
         pair = bound(signature[0], args, kwargs, True) if signature else None  # pyright: ignore[reportArgumentType]
         if pair is not None:
