@@ -77,7 +77,7 @@ class MaskedTensor(Tensor):
         handler = HANDLERS.get(name)
         if handler is not None:
             return handler(*args, **(kwargs or {}))
-        if name in PLAIN or name in ("__get__", "__set__", "__delete__", "is_contiguous"):
+        if name in PLAIN or name in ("__get__", "__set__", "__delete__", "is_contiguous", "stride", "storage_offset"):
             return plainly(func, args, kwargs or {})
         raise TypeError(
             f"Multiple dispatch failed for 'torch._ops.aten.{name}.default'; all __torch_dispatch__ handlers returned NotImplemented:"

@@ -37,7 +37,7 @@ __all__ = [
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices of which one is sparse: dense with a dense one, sparse of two sparse ones.
 
-    reduce: how the terms of each element are folded, of a CSR and a dense matrix: `"sum"`, `"mean"`, `"amax"` or `"amin"`.
+    reduce: how the terms of each element are folded, of a CSR and a dense matrix: `"sum"`, `"mean"`, `"amax"` (or `"max"`) or `"amin"` (`"min"`).
 
     >>> a = xtensor.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
     >>> xtensor.sparse.mm(a, xtensor.eye(2))

@@ -20,7 +20,10 @@ WAYS = ("sum", "mean", "amax", "amin")
 
 def reduced(sparse: Tensor, dense: Tensor, way: str) -> Tensor:
     """For each row of a CSR matrix the sum, mean, greatest or least of the terms of its product; 0 where a row is empty."""
-    checks.check(way in WAYS, "Expected reduce to be one of sum, mean, amax, amin, but got {}", way)
+    if way == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    way = {"max": "amax", "min": "amin"}.get(way, way)
+    checks.check(way in WAYS, "reduce argument must be either sum, prod, mean, amax or amin, got {}", way)
     checks.check(
         isinstance(sparse, SparseTensor) and sparse._layout is dtypes.sparse_csr,
         "sparse.mm with a reduction: expected a sparse CSR first argument, but got {}", sparse.layout,
