@@ -77,7 +77,14 @@ class MaskedTensor(Tensor):
         handler = HANDLERS.get(name)
         if handler is not None:
             return handler(*args, **(kwargs or {}))
-        if name in PLAIN or name in ("__get__", "__set__", "__delete__", "is_contiguous", "stride", "storage_offset"):
+        if name in PLAIN or name in (
+            "__get__",
+            "__set__",
+            "__delete__",
+            "is_contiguous",
+            "stride",
+            "storage_offset",
+        ):
             return plainly(func, args, kwargs or {})
         raise TypeError(
             f"Multiple dispatch failed for 'torch._ops.aten.{name}.default'; all __torch_dispatch__ handlers returned NotImplemented:"
@@ -421,6 +428,8 @@ HANDLERS.update(
     where=chosen,
     item=item,
     detach=twin,
+    resolve_conj=lambda self: self,
+    resolve_neg=lambda self: self,
     __array__=refused(".numpy() is not supported for tensor subclasses."),
     numpy=refused(".numpy() is not supported for tensor subclasses."),
     tolist=refused(".tolist() is not supported for tensor subclasses, got MaskedTensor"),

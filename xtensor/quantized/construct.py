@@ -15,9 +15,9 @@ from .layout import (
     QuantizedTensor,
     Quantizer,
     check_channels,
+    copied,
     dequantized,
     handles,
-    integers,
     per_channel,
     per_tensor,
     quantised,
@@ -192,7 +192,7 @@ def int_repr(input: Tensor) -> Tensor:
     Raises: NotImplementedError for tensors that are not quantised.
     """
     quantizer_of(input, "int_repr")
-    return integers(input).clone()  # pyright: ignore[reportArgumentType]
+    return copied(input)  # pyright: ignore[reportArgumentType]
 
 
 @handles("q_scale")

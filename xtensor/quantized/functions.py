@@ -19,7 +19,7 @@ from ..ops.pointwise.elementwise import sigmoid as real_sigmoid
 from ..ops.pointwise.elementwise import tanh as real_tanh
 from ..ops.shape.joining import cat as real_cat
 from ..tensor import Tensor
-from .layout import QuantizedTensor, dequantized, integers, per_tensor, quantised, seen_as
+from .layout import QuantizedTensor, copied, dequantized, integers, laid, per_tensor, quantised, seen_as
 from .packed import ScriptObject, cell_packed, half_packed, linear_packed
 from .products import dynamically_multiplied, multiplied
 
@@ -34,9 +34,11 @@ def operator(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def given(made: Tensor, like: QuantizedTensor, scale: float, zero_point: int) -> QuantizedTensor:
-    """Numbers quantised by a scale, in the dtype of another tensor."""
-    return quantised(made.float(), per_tensor(float(scale), int(zero_point)), like.dtype)
+def given(
+    made: Tensor, like: QuantizedTensor, scale: float, zero_point: int, last: bool | None = None
+) -> QuantizedTensor:
+    """Numbers quantised by a scale, in the dtype of another tensor; `last` as of `quantised`."""
+    return quantised(made.float(), per_tensor(float(scale), int(zero_point)), like.dtype, last)
 
 
 def combining(name: str, function: Callable[[Tensor, Tensor], Tensor], relu: bool) -> None:
@@ -62,7 +64,7 @@ combining("mul_relu", lambda a, b: a * b, True)
 
 def add_number(qa: QuantizedTensor, number: float, relu: bool) -> Any:
     scale, point = qa._quantizer.scale, qa._quantizer.zero_point
-    held, limits = integers(qa), np.iinfo(dtypes.QUANTISED[qa.dtype].numpy)
+    held, limits = laid(qa), np.iinfo(dtypes.QUANTISED[qa.dtype].numpy)
     low, high = int(limits.min), int(limits.max)
     # The zero point moves as far as it can; then the scale has to widen.
     shift = int(np.rint(float(number) / scale))
@@ -74,15 +76,15 @@ def add_number(qa: QuantizedTensor, number: float, relu: bool) -> Any:
         made = widened.round().clamp(low, high).to(held.dtype)
         quantizer = per_tensor(wide, new_point)
     else:
-        made, quantizer = held.clone(), per_tensor(scale, point - shift)
+        made, quantizer = copied(qa), per_tensor(scale, point - shift)
     return seen_as(made.clamp(min=quantizer.zero_point) if relu else made, quantizer)
 
 
 def mul_number(qa: QuantizedTensor, number: float, relu: bool) -> Any:
     scale, point = qa._quantizer.scale, qa._quantizer.zero_point
-    held, limits = integers(qa), np.iinfo(dtypes.QUANTISED[qa.dtype].numpy)
+    held, limits = laid(qa), np.iinfo(dtypes.QUANTISED[qa.dtype].numpy)
     if number > 0:
-        made, quantizer = held.clone(), per_tensor(scale * number, point)
+        made, quantizer = copied(qa), per_tensor(scale * number, point)
     elif number == 0:
         return seen_as(held * 0, per_tensor(1.0, 0))
     else:
@@ -159,13 +161,13 @@ def hardswish(input: QuantizedTensor, output_scale: float, output_zero_point: in
 @operator
 def elu(self: QuantizedTensor, output_scale: float, output_zero_point: int, alpha: float = 1.0) -> Any:
     """`elu`, quantised by a scale."""
-    return given(F.elu(dequantized(self), alpha), self, output_scale, output_zero_point)
+    return given(F.elu(dequantized(self), alpha), self, output_scale, output_zero_point, False)
 
 
 @operator
 def celu(self: QuantizedTensor, output_scale: float, output_zero_point: int, alpha: float = 1.0) -> Any:
     """`celu`, quantised by a scale."""
-    return given(F.celu(dequantized(self), alpha), self, output_scale, output_zero_point)
+    return given(F.celu(dequantized(self), alpha), self, output_scale, output_zero_point, False)
 
 
 @operator
@@ -173,7 +175,7 @@ def leaky_relu(
     qx: QuantizedTensor, negative_slope: float, inplace: bool, output_scale: float, output_zero_point: int
 ) -> Any:
     """`leaky_relu`, quantised by a scale."""
-    return given(F.leaky_relu(dequantized(qx), negative_slope), qx, output_scale, output_zero_point)
+    return given(F.leaky_relu(dequantized(qx), negative_slope), qx, output_scale, output_zero_point, False)
 
 
 @operator
@@ -235,7 +237,9 @@ def normalising(name: str, ndim: int | None, relu: bool) -> None:
         checks.check(weight is not None, "Weight must be provided")
         checks.check(bias is not None, "Bias must be provided")
         made = F.batch_norm(dequantized(qx), mean, var, weight, bias, False, 0.0, eps)
-        return given(real_relu(made) if relu else made, qx, output_scale, output_zero_point)
+        made = real_relu(made) if relu else made
+        # As in PyTorch, channels of images and volumes lie last.
+        return given(made, qx, output_scale, output_zero_point, qx.dim() in (4, 5))
 
     normalise.__name__ = name
     normalise.__doc__ = "Batch normalisation by known statistics, quantised by a scale."
@@ -274,7 +278,7 @@ def group_norm(
 ) -> Any:
     """`group_norm`, quantised by a scale."""
     made = F.group_norm(dequantized(qx), num_groups, weight, bias, eps)
-    return given(made.detach(), qx, output_scale, output_zero_point)
+    return given(made.detach(), qx, output_scale, output_zero_point, None if qx.dim() == 4 else False)
 
 
 @operator

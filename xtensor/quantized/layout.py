@@ -12,11 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks, dtypes
-from ..geometry import contiguous_strides
+from ..geometry import channels_last_order, contiguous_strides
 from ..operators.overriding import answering_in, arm
 from ..ops.create.ingest import from_numpy
 from ..sparse.layout import UNANSWERED, by_table, host
-from ..tensor import Tensor, array_of, counter_of, make_view, sizes_of, strides_of, tensor_over, wrap
+from ..tensor import (
+    Tensor,
+    array_of,
+    counter_of,
+    make_view,
+    sizes_of,
+    strides_of,
+    tensor_over,
+    wrap,
+    wrap_strided,
+)
 from ..xla.cache import bounded
 from ..xla.x64 import call
 from . import kernels
@@ -25,9 +35,13 @@ __all__ = [
     "HANDLERS",
     "QuantizedTensor",
     "Quantizer",
+    "channels_first",
+    "channels_last",
+    "copied",
     "dequantized",
     "handles",
     "integers",
+    "laid",
     "per_channel",
     "per_tensor",
     "quantised",
@@ -209,17 +223,58 @@ def operands(quantizer: Quantizer) -> tuple[Any, Any]:
     return array_of(quantizer.scale), array_of(quantizer.zero_point)
 
 
-def quantised(values: Tensor, quantizer: Quantizer, dtype: dtypes.dtype) -> QuantizedTensor:
-    """Real numbers, quantised: rounded half to even, and kept within what the integers can be."""
-    program = kernels.quantising(dtypes.QUANTISED[dtype].name, quantizer.axis)
-    made = wrap(call(program, array_of(values.detach()), *operands(quantizer)))
-    return seen_as(made, quantizer)
+# ---- channels in memory --------------------------------------------------------------------------------------------
+
+
+def channels_last(tensor: Tensor) -> Tensor:
+    """A view of (N, C, ...) as (N, ..., C)."""
+    return tensor.permute((0, *range(2, tensor.dim()), 1))
+
+
+def channels_first(array: Any) -> Tensor:
+    """An array (N, ..., C) as a tensor (N, C, ...), whose channels lie last."""
+    batch, *space, channels = array.shape
+    first, *steps, step = contiguous_strides(array.shape)
+    return wrap_strided(array, (batch, channels, *space), (first, step, *steps))
+
+
+def lies_last(tensor: Tensor) -> bool:
+    """Whether results made of a tensor have their channels last in memory: where it has, images and volumes alone."""
+    return channels_last_order(sizes_of(tensor), strides_of(tensor)) is not None
+
+
+def laid(source: QuantizedTensor) -> Tensor:
+    """The integers as results made of them lie: in order, but for channels that are last."""
+    held = integers(source)
+    return held if lies_last(held) else held.contiguous()
+
+
+def copied(source: QuantizedTensor) -> Tensor:
+    """A copy of the integers, as results lie."""
+    made = laid(source)
+    return made.clone() if made._xt_storage is source._xt_storage else made
+
+
+def quantised(
+    values: Tensor, quantizer: Quantizer, dtype: dtypes.dtype, last: bool | None = None
+) -> QuantizedTensor:
+    """Real numbers, quantised: rounded half to even, and kept within what the integers can be.
+
+    last: whether channels lie last in memory; as in the numbers where it is None, but not where each has a scale.
+    """
+    values, axis = values.detach(), quantizer.axis
+    last = axis is None and lies_last(values) if last is None else last
+    program = kernels.quantising(dtypes.QUANTISED[dtype].name, axis)
+    made = call(program, array_of(channels_last(values) if last else values), *operands(quantizer))
+    return seen_as(channels_first(made) if last else wrap(made), quantizer)
 
 
 def dequantized(source: Any) -> Any:
     """The real numbers, float32, of a quantised tensor; any other value itself."""
     if not isinstance(source, QuantizedTensor):
         return source
-    quantizer = source._quantizer
+    quantizer, held = source._quantizer, integers(source)
+    last = quantizer.axis is None and lies_last(held)
     program = kernels.dequantising(quantizer.axis)
-    return wrap(call(program, array_of(integers(source)), *operands(quantizer)))
+    made = call(program, array_of(channels_last(held) if last else held), *operands(quantizer))
+    return channels_first(made) if last else wrap(made)

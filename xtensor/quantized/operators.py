@@ -28,9 +28,11 @@ from .layout import (
     HANDLERS,
     QuantizedTensor,
     Quantizer,
+    copied,
     dequantized,
     handles,
     integers,
+    laid,
     per_tensor,
     quantised,
     refuse,
@@ -40,14 +42,14 @@ from .layout import (
 __all__: list[str] = []
 
 MOVED = (
-    "contiguous clone detach detach_ alias view view_as reshape reshape_as flatten unflatten squeeze unsqueeze select narrow "
+    "contiguous detach detach_ alias view view_as reshape reshape_as flatten unflatten squeeze unsqueeze select narrow "
     "t transpose permute swapaxes swapdims movedim expand expand_as split chunk unbind unfold as_strided index_select flip repeat "
     "roll gather take masked_select diagonal tensor_split ravel pin_memory resize_ "
     "__getitem__ __iter__ cpu cuda pixel_shuffle pixel_unshuffle channel_shuffle unsafe_chunk unsafe_split".split()
 )
 """What moves elements, or sees them elsewhere."""
 STRIDED = frozenset("t transpose permute swapaxes swapdims movedim as_strided unfold diagonal".split())
-KEEPS = frozenset("contiguous clone detach alias view reshape view_as reshape_as flatten cpu cuda".split())
+KEEPS = frozenset("contiguous detach alias view reshape view_as reshape_as flatten cpu cuda".split())
 """Those of them that tensors with scales of channels have, too."""
 COMPARED = "eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ not_equal greater less greater_equal less_equal".split()
 AVERAGED = (
@@ -166,6 +168,15 @@ def item(self: QuantizedTensor) -> float:
     return dequantized(self).item()
 
 
+@handles("clone")
+def clone(self: QuantizedTensor, *, memory_format: Any = None) -> Any:
+    """A copy in memory of its own, in order where no format is asked for."""
+    if memory_format is dtypes.preserve_format:
+        return seen_as(copied(self), self._quantizer)
+    made = integers(self).clone(memory_format=memory_format or dtypes.contiguous_format)
+    return seen_as(made, self._quantizer)
+
+
 @handles("empty_like")
 def empty_like(input: QuantizedTensor, **options: Any) -> Any:
     """A tensor quantised as another one, whose integers are 0."""
@@ -250,7 +261,7 @@ def relu(input: QuantizedTensor, inplace: bool = False) -> Any:
         return relu_(input)
     quantizer = input._quantizer
     checks.check(quantizer.axis is None, "relu: only per-tensor quantization is supported")
-    return seen_as(integers(input).clamp(min=quantizer.zero_point), quantizer)
+    return seen_as(laid(input).clamp(min=quantizer.zero_point), quantizer)
 
 
 @handles("equal")
@@ -288,7 +299,8 @@ HANDLERS["stack"] = joined("stack", stack)
 @handles("masked_fill")
 def masked_fill(self: QuantizedTensor, mask: Tensor, value: Any) -> Any:
     """The tensor with a number where a mask is True."""
-    return requantised(where(mask, value, dequantized(self)), self._quantizer, self.dtype)
+    checks.check(self._quantizer.axis is None, "quantized per channel: not supported by this operator")
+    return quantised(where(mask, value, dequantized(self)), self._quantizer, self.dtype, last=False)
 
 
 # ---- writes --------------------------------------------------------------------------------------------------------

@@ -5,44 +5,36 @@ The functions of arrays here are parts of programs: of those below, and of the r
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from .. import dtypes
-from ..tensor import Tensor, array_of, wrap
+from ..geometry import contiguous_strides
+from ..tensor import Tensor, array_of, sizes_of, strides_of, wrap
 from ..xla.cache import bounded
 from ..xla.x64 import call, jit
 from .choosing import chosen
 from .kernels import saturated
-from .layout import QuantizedTensor, integers, operands, per_tensor, seen_as
+from .layout import (
+    QuantizedTensor,
+    channels_first,
+    channels_last,
+    integers,
+    operands,
+    per_tensor,
+    seen_as,
+)
+from .windows import Window, centred, window_sums
 
 __all__ = ["Window", "convolved", "dynamically_convolved", "dynamically_multiplied", "multiplied"]
 
 Product = Any
 
 
-class Window(NamedTuple):
-    """Where the kernel of a convolution lies: each a number for every dimension of space."""
-
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int = 1
-    transposed: bool = False
-    output_padding: tuple[int, ...] = ()
-
-
 # ---- parts of programs ---------------------------------------------------------------------------------------------
-
-
-def centred(values: Any) -> tuple[Any, int]:
-    """Integers as int8, and how much less they are: XLA multiplies 8 bits with a sign."""
-    if values.dtype == jnp.uint8:
-        return (values.astype(jnp.int32) - 128).astype(jnp.int8), 128
-    return values, 0
 
 
 def finished(sums: Any, scale: Any, bias: Any, out: Any, relu: bool, channels: Any) -> Any:
@@ -69,60 +61,6 @@ def linear_sums(x: Any, x_point: Any, w: Any, w_point: Any) -> Any:
     w_point = jnp.asarray(w_point).astype(jnp.int32)
     x_sums = centre.astype(jnp.int32).sum(-1, keepdims=True)
     return sums - point_x * w_sums - w_point * x_sums + point_x * w_point * x.shape[-1]
-
-
-def turned(w: Any, groups: int) -> Any:
-    """The kernel (in, out / groups, ...) of a transposed convolution as that of a convolution of spread elements."""
-    parts = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
-    return jnp.flip(parts.reshape(groups * w.shape[1], *parts.shape[2:]), tuple(range(2, w.ndim)))
-
-
-EXACT = 2**24 // (128 * 128)
-"""How many products of 8 bits float32 sums without rounding."""
-
-
-def summed(left: Any, right: Any, count: int) -> tuple[Any, Any, Any]:
-    """Integers as XLA convolves them fastest, and what it sums in: float32 while that is exact, else 32 bits."""
-    if count > EXACT:
-        return left, right, jnp.int32
-    return left.astype(jnp.float32), right.astype(jnp.float32), jnp.float32
-
-
-def convolution_sums(x: Any, x_point: Any, w: Any, w_point: Any, at: Window, centred_weight: bool) -> Any:
-    """Sums of products of what integers (N, C, ...) and (out, C / groups, ...) stand for, in units of both scales."""
-    centre, less = centred(x)
-    point_x = jnp.asarray(x_point).astype(jnp.int32) - less
-    stride, sides = at.stride, [(p, p, 0) for p in at.padding]
-    if at.transposed:
-        reach = [d * (k - 1) for d, k in zip(at.dilation, w.shape[2:], strict=True)]
-        spread = zip(reach, at.padding, at.output_padding, at.stride, strict=True)
-        sides = [(r - p, r - p + o, s - 1) for r, p, o, s in spread]
-        stride, w = (1,) * len(sides), turned(w, at.groups)
-    # What is padded, or lies between spread elements, is the number zero, which is the zero point.
-    centre = lax.pad(centre, point_x.astype(jnp.int8), [(0, 0, 0), (0, 0, 0), *sides])
-
-    def product(kernel: Any) -> Any:
-        left, right, kind = summed(centre, kernel, int(np.prod(kernel.shape[1:])))
-        made = lax.conv_general_dilated(
-            left,
-            right,
-            stride,
-            [(0, 0)] * len(sides),
-            rhs_dilation=at.dilation,
-            feature_group_count=at.groups,
-            precision=lax.Precision.HIGHEST,
-            preferred_element_type=kind,
-        )
-        return made.astype(jnp.int32)
-
-    channels = (1, -1, *[1] * len(sides))
-    w_sums = w.astype(jnp.int32).reshape(w.shape[0], -1).sum(1).reshape(channels)
-    sums = product(w) - point_x * w_sums
-    if not centred_weight:
-        points = jnp.broadcast_to(jnp.asarray(w_point).astype(jnp.int32), (w.shape[0],)).reshape(channels)
-        count = int(np.prod(w.shape[1:]))
-        sums = sums - points * product(jnp.ones_like(w)) + point_x * points * count
-    return sums
 
 
 def as_they_come(values: Any, reduce_range: bool) -> tuple[Any, Any, Any]:
@@ -178,16 +116,14 @@ def multiplying_dynamically(relu: bool, has_bias: bool, reduce_range: bool) -> A
     return jit(multiply)
 
 
-def channel_factor(x_scale: Any, w_scale: Any, count: int, spatial: int) -> Any:
-    factor = jnp.asarray(x_scale, jnp.float32) * jnp.asarray(w_scale).astype(jnp.float32)
-    return jnp.broadcast_to(factor, (count,)).reshape(1, -1, *[1] * spatial)
-
-
 @bounded(64)
-def convolving(dtype: str | None, relu: bool, has_bias: bool, at: Window, centred_weight: bool) -> Any:
+def convolving(
+    dtype: str | None, relu: bool, has_bias: bool, at: Window, centred_weight: bool, last: bool
+) -> Any:
     """A program of a convolution: integers (N, C, ...) and (out, C / groups, ...) to integers of a dtype, or real numbers.
 
-    centred_weight: whether the zero points of the weight are 0, as those of PyTorch's observers are.
+    centred_weight: whether the zero points of the weight are 0, as those of PyTorch's observers are. Channels of results lie
+    last: (N, ..., out); those of the input where `last` says so.
     """
 
     def convolve(
@@ -201,27 +137,37 @@ def convolving(dtype: str | None, relu: bool, has_bias: bool, at: Window, centre
         scale: Any,
         point: Any,
     ) -> Any:
-        sums = convolution_sums(x, x_point, w, w_point, at, centred_weight)
-        factor = channel_factor(x_scale, w_scale, sums.shape[1], sums.ndim - 2)
+        factor = jnp.asarray(x_scale, jnp.float32) * jnp.asarray(w_scale).astype(jnp.float32)
         out = None if dtype is None else (scale, point, np.dtype(dtype))
-        channels = (1, -1, *[1] * (sums.ndim - 2))
-        return finished(sums, factor, bias if has_bias else None, out, relu, channels)
+
+        def finish(sums: Any) -> Any:
+            return finished(sums, factor, bias if has_bias else None, out, relu, (-1,))
+
+        w_point = None if centred_weight else w_point
+        return window_sums(
+            x if last else jnp.moveaxis(x, 1, -1), x_point, w, w_point, at, dtype or "float32", finish
+        )
 
     return jit(convolve)
 
 
 @bounded(64)
 def convolving_dynamically(
-    relu: bool, has_bias: bool, at: Window, centred_weight: bool, reduce_range: bool
+    relu: bool, has_bias: bool, at: Window, centred_weight: bool, reduce_range: bool, last: bool
 ) -> Any:
-    """A program of a convolution of real numbers, quantised as they come."""
+    """A program of a convolution of real numbers, quantised as they come; in memory as those of `convolving`."""
 
     def convolve(x: Any, w: Any, w_scale: Any, w_point: Any, bias: Any) -> Any:
         whole, scale, point = as_they_come(x, reduce_range)
-        sums = convolution_sums(whole, point, w, w_point, at, centred_weight)
-        factor = channel_factor(scale, w_scale, sums.shape[1], sums.ndim - 2)
-        channels = (1, -1, *[1] * (sums.ndim - 2))
-        return finished(sums, factor, bias if has_bias else None, None, relu, channels)
+        factor = scale * jnp.asarray(w_scale).astype(jnp.float32)
+
+        def finish(sums: Any) -> Any:
+            return finished(sums, factor, bias if has_bias else None, None, relu, (-1,))
+
+        w_point = None if centred_weight else w_point
+        return window_sums(
+            whole if last else jnp.moveaxis(whole, 1, -1), point, w, w_point, at, "float32", finish
+        )
 
     return jit(convolve)
 
@@ -241,6 +187,30 @@ def held_by(weight: QuantizedTensor) -> tuple[Any, Any, Any]:
 def is_centred(weight: QuantizedTensor) -> bool:
     """Whether the zero points are 0: per tensor a number, per channel a small array."""
     return not np.any(np.asarray(operands(weight._quantizer)[1]))
+
+
+def lying(x: Tensor) -> tuple[Any, bool]:
+    """The values of (N, C, ...) as an array, and whether its channels come last: where they lie so."""
+    sizes, strides = sizes_of(x), strides_of(x)
+    first, *steps, step = contiguous_strides((sizes[0], *sizes[2:], sizes[1]))
+    if sizes[1] == 1 or strides != (first, step, *steps):
+        return array_of(x), False
+    return array_of(channels_last(x)), True
+
+
+def in_image(x: Tensor, w: Tensor, at: Window) -> tuple[Tensor, Tensor, Window]:
+    """Rows (N, C, L) as images of one row where a kernel or a stride is given for images, as PyTorch takes all rows.
+
+    Arguments of other convolutions stay as they are.
+    """
+    geometry = (at.stride, at.padding, at.dilation, at.output_padding)
+    if x.dim() != 3 or max(w.dim() - 2, *map(len, geometry)) == 1:
+        return x, w, at
+    # Of all but the kernel, what is given for rows alone counts.
+    last = zip((1, 0, 1, 0), geometry, strict=True)
+    stride, padding, dilation, more = [(usual, (usual, *given)[-1]) for usual, given in last]
+    w = w if w.dim() > 3 else w.unsqueeze(2)
+    return x.unsqueeze(2), w, Window(stride, padding, dilation, at.groups, at.transposed, more)
 
 
 def multiplied(
@@ -276,11 +246,19 @@ def convolved(
     zero_point: int = 0,
     relu: bool = False,
 ) -> Tensor:
-    """A convolution of quantised numbers (N, C, ...) and (out, C / groups, ...): quantised by a scale, or real numbers."""
+    """A convolution of quantised numbers (N, C, ...) and (out, C / groups, ...): quantised by a scale, or real numbers.
+
+    Channels of the result lie last in memory, as in PyTorch.
+    """
     dtype = None if scale is None else dtypes.QUANTISED[x.dtype].name
-    program = convolving(dtype, relu, bias is not None, at, is_centred(weight))
+    source, kernel, at = in_image(integers(x), integers(weight), at)
+    held, last = lying(source)
+    program = convolving(dtype, relu, bias is not None, at, is_centred(weight), last)
+    parameters = (*operands(x._quantizer), array_of(kernel), *operands(weight._quantizer), bias_of(bias))
     out = (np.float32(1.0 if scale is None else scale), np.float32(zero_point))
-    made = wrap(call(program, *held_by(x), *held_by(weight), bias_of(bias), *out))
+    made = channels_first(call(program, held, *parameters, *out))
+    if source.dim() > x.dim():
+        made = made.squeeze(2)
     return made if scale is None else seen_as(made, per_tensor(scale, zero_point))
 
 
@@ -292,6 +270,9 @@ def dynamically_convolved(
     relu: bool = False,
     reduce_range: bool = True,
 ) -> Tensor:
-    """A convolution of real numbers (N, C, ...), quantised as they come: real numbers."""
-    program = convolving_dynamically(relu, bias is not None, at, is_centred(weight), reduce_range)
-    return wrap(call(program, array_of(x.detach()), *held_by(weight), bias_of(bias)))
+    """A convolution of real numbers (N, C, ...), quantised as they come: real numbers, whose channels lie last in memory."""
+    source, kernel, at = in_image(x.detach(), integers(weight), at)
+    held, last = lying(source)
+    program = convolving_dynamically(relu, bias is not None, at, is_centred(weight), reduce_range, last)
+    made = channels_first(call(program, held, array_of(kernel), *operands(weight._quantizer), bias_of(bias)))
+    return made.squeeze(2) if source.dim() > x.dim() else made

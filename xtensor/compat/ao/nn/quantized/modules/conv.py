@@ -114,10 +114,9 @@ class _ConvNd(WeightedQuantizedModule):
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         )
         parts = [f"{sizes}, scale={self.scale}, zero_point={self.zero_point}"]
-        none = (0,) * len(self.padding)
-        parts += [f"padding={self.padding}"] if self.padding != none else []
+        parts += [f"padding={self.padding}"] if any(self.padding) else []
         parts += [f"dilation={self.dilation}"] if self.dilation != (1,) * len(self.dilation) else []
-        parts += [f"output_padding={self.output_padding}"] if self.output_padding != none else []
+        parts += [f"output_padding={self.output_padding}"] if any(self.output_padding) else []
         parts += [f"groups={self.groups}"] if self.groups != 1 else []
         parts += ["bias=False"] if self._bias is None else []
         return ", ".join(parts)
@@ -133,7 +132,7 @@ class _ConvNd(WeightedQuantizedModule):
             raise ValueError(f"Input shape must be `({letters})`!")
         if self.padding_mode == "zeros":
             return input
-        sides = [p for padding in reversed(self.padding) for p in (padding, padding)]
+        sides = [p for padding in reversed(self.padding[: self._space]) for p in (padding, padding)]
         if not input.is_quantized:
             return pad(input, sides, mode=self.padding_mode)
         # Elements are moved: what their integers are does not matter.
