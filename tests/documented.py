@@ -128,7 +128,9 @@ def told(value: Any, exact: bool, depth: int = 0) -> Any:
     if depth < 4 and isinstance(value, (tuple, list)):
         return [type(value).__name__, *[told(v, exact, depth + 1) for v in value[:20]]]
     if depth < 4 and isinstance(value, dict):
-        return {str(k): told(v, exact, depth + 1) for k, v in list(value.items())[:20]}
+        return {
+            getattr(k, "__name__", str(k)): told(v, exact, depth + 1) for k, v in list(value.items())[:20]
+        }
     return str(value) if isinstance(value, (torch.dtype, torch.device)) else type(value).__name__
 
 
