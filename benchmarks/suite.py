@@ -149,6 +149,9 @@ def rows(found: dict[str, Any]) -> list[Row]:
             made.append(
                 Row("kernels", name, "torch", figures["ratio"], bound, within(figures, "xtensor", "torch"))
             )
+        if "jit ratio" in figures:
+            of = within(figures, "xtensor", "jit")
+            made.append(Row("kernels", name, "jit", figures["jit ratio"], None, of))
     for name, figures in found.get("steps", {}).items():
         bound = next(b for start, b in STEP_BOUNDS.items() if name.startswith(start))
         if "ratio to torch" in figures:
