@@ -245,7 +245,9 @@ def main(argv: list[str] | None = None) -> int:
     if torch is not None:
         torch.set_num_threads(2)
     figures: dict[str, Any] = {}
-    print(f"{'kernel':<20}{'us':>10}{'jit':>10}{'ratio':>8}{'torch':>10}{'ratio':>8}   at most 1.5, geometric mean 1.0")
+    print(
+        f"{'kernel':<20}{'us':>10}{'jit':>10}{'ratio':>8}{'torch':>10}{'ratio':>8}   at most 1.5, geometric mean 1.0"
+    )
     for name, make in CASES.items():
         if options.cases and not any(part in name for part in options.cases):
             continue
@@ -277,7 +279,10 @@ def main(argv: list[str] | None = None) -> int:
         if ratios:
             means[key] = math.exp(statistics.fmean(map(math.log, ratios)))
     figures["geometric mean"] = means
-    print(f"{'geometric mean':<20}{means['jit ratio']:>28.2f}" + (f"{means['ratio']:>18.2f}" if "ratio" in means else ""))
+    print(
+        f"{'geometric mean':<20}{means['jit ratio']:>28.2f}"
+        + (f"{means['ratio']:>18.2f}" if "ratio" in means else "")
+    )
     if options.json:
         with open(options.json, "w") as file:
             json.dump(figures, file, indent=2)
