@@ -91,8 +91,25 @@ def type_name(value: object) -> str:
     return f"{module}.{kind.__name__}" if qualified else kind.__name__
 
 
+METHOD = "<method of>"
+"""What the name of the file begins with that the code of a generated method has: its errors count arguments without the tensor."""
+
+
+def _is_method() -> bool:
+    """Whether the generated function that an error is made for was called as a method of a tensor."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith("<"):
+            return name.startswith(METHOD)
+        frame = frame.f_back
+    return False
+
+
 def argument_error(function: str, name: str, position: int | None, expected: str, got: object) -> TypeError:
     """An argument of the wrong type; `got` is its value, and a keyword-only one has no position (they count from 1)."""
+    if position is not None and position > 1 and _is_method():
+        position -= 1
     place = "" if position is None else f" (position {position})"
     return TypeError(f"{function}(): argument '{name}'{place} must be {expected}, not {type_name(got)}")
 
@@ -103,6 +120,37 @@ def unpack_error(function: str, name: str, expected: str, index: int, got: objec
         f"{function}(): argument '{name}' failed to unpack the object at pos {index + 1} with error "
         f'"type must be {expected},but got {type_name(got)}"'
     )
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this stands for an int where PyTorch asks for one: ints of Python's and NumPy's, tensors of one, sizes of JAX's that are open."""
+    kind = type(value)
+    if kind is int:
+        return True
+    if kind is bool or kind.__name__ in ("bool", "bool_"):
+        return False
+    return hasattr(kind, "__index__") or hasattr(kind, "_evaluate")
+
+
+def check_whole_numbers(
+    function: str, name: str, position: int, value: Any, or_none: bool = False
+) -> None:
+    """TypeError unless this is an int, or a sequence of them, and of None where that is allowed."""
+    expected = "tuple of ints"
+    if not isinstance(value, (list, tuple)):
+        if not is_whole(value) and not hasattr(value, "__iter__"):
+            raise argument_error(function, name, position, expected, value)
+        value = () if is_whole(value) else value
+        if isinstance(value, (str, dict)):
+            raise argument_error(function, name, position, expected, value)
+    for i, item in enumerate(value):
+        if not (is_whole(item) or (or_none and item is None)):
+            if i:
+                raise unpack_error(function, name, expected, i, item)
+            error = argument_error(function, name, position, expected, item)
+            raise TypeError(
+                f"{str(error).rpartition(', not ')[0]}, but found element of type {type_name(item)} at pos 0"
+            )
 
 
 def missing_error(function: str, names: Sequence[str]) -> TypeError:
@@ -136,6 +184,9 @@ def combination_error(
     function: str, arguments: Sequence[object], keywords: Mapping[str, object], signatures: Sequence[str]
 ) -> TypeError:
     """Arguments that fit none of several signatures, each given as PyTorch prints it: `Tensor input, Tensor other`."""
+    if _is_method():
+        arguments = arguments[1:]
+        signatures = [s.removeprefix("Tensor input").removeprefix(", ") for s in signatures]
     got = ", ".join(type_name(value) for value in arguments)
     # PyTorch lists keywords from its hash map, which for a few of them is from the last to the first.
     named = ", ".join(f"{name}={type_name(value)}" for name, value in reversed(list(keywords.items())))

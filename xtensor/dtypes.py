@@ -134,27 +134,40 @@ class stored_dtype(dtype):
     __slots__ = ()
 
 
-def _stored(name: str, scalar_name: str, bytes_type: Any, **is_a: builtins.bool) -> dtype:
+class quantised_dtype(stored_dtype):
+    """One whose integers stand for multiples of a scale."""
+
+    __slots__ = ()
+
+    @property
+    def is_signed(self) -> builtins.bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise RuntimeError("isSignedType not supported for quantized types")
+
+
+def _stored(
+    name: str, scalar_name: str, bytes_type: Any, quantised: builtins.bool = False, **is_a: builtins.bool
+) -> dtype:
     """A type of elements that no array has: kept as integers, `bytes_type`, that stand for something else."""
+    signed = is_a.get("is_signed", np.dtype(bytes_type).kind == "i")
     return _constant(
-        stored_dtype,
+        quantised_dtype if quantised else stored_dtype,
         name=name,
         itemsize=np.dtype(bytes_type).itemsize,
         is_floating_point=is_a.get("is_floating_point", False),
         is_complex=is_a.get("is_complex", False),
         is_integral=False,
-        is_signed=is_a.get("is_signed", np.dtype(bytes_type).kind == "i"),
+        **({} if quantised else {"is_signed": signed}),
         numpy=np.dtype(bytes_type),
         scalar_name=scalar_name,
         abbr=name,
     )
 
 
-qint8: dtype = _stored("qint8", "QInt8", np.int8)
-quint8: dtype = _stored("quint8", "QUInt8", np.uint8)
-qint32: dtype = _stored("qint32", "QInt32", np.int32)
-quint4x2: dtype = _stored("quint4x2", "QUInt4x2", np.uint8)
-quint2x4: dtype = _stored("quint2x4", "QUInt2x4", np.uint8)
+qint8: dtype = _stored("qint8", "QInt8", np.int8, quantised=True)
+quint8: dtype = _stored("quint8", "QUInt8", np.uint8, quantised=True)
+qint32: dtype = _stored("qint32", "QInt32", np.int32, quantised=True)
+quint4x2: dtype = _stored("quint4x2", "QUInt4x2", np.uint8, quantised=True)
+quint2x4: dtype = _stored("quint2x4", "QUInt2x4", np.uint8, quantised=True)
 QUANTISED: Final = {qint8: int8, quint8: uint8, qint32: int32}
 """The quantised types, each with that of its integers. No array has one of them, nor does `ALL` name them."""
 

@@ -6,8 +6,9 @@ storage and takes shape and dtype from the array. Anything else carries a View.
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .xla.jax_internals import programs
 from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
 from .xla.pending import Pending
+from .xla.symbolic import as_size
 from .xla.x64 import call
 
 if TYPE_CHECKING:  # the operators that `ops` attaches
@@ -36,6 +38,13 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
 
+    def __new__(cls, sizes: Iterable[Any] = (), /) -> Size:
+        found = tuple.__new__(cls, sizes)
+        for size in found:
+            if type(size) is not int:
+                return tuple.__new__(cls, map(_as_item, found, range(len(found))))
+        return found
+
     def numel(self) -> int:
         return geometry.numel(self)
 
@@ -44,23 +53,43 @@ class Size(tuple[int, ...]):
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        return of_sizes(found) if isinstance(index, slice) else found
 
     def __add__(self, other: tuple[int, ...]) -> Size:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Size(tuple.__add__(self, tuple(other)))
+        if isinstance(other, tuple):
+            return Size(tuple.__add__(self, other))
+        if hasattr(type(other), "__radd__") and not isinstance(other, (int, float, Tensor)):
+            return NotImplemented
+        name = checks.spelled("Size")
+        raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to {name}")
 
     def __radd__(self, other: tuple[int, ...]) -> Size:
-        if not isinstance(other, tuple):
-            return NotImplemented
-        return Size(tuple.__add__(tuple(other), self))
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times: Any) -> Size:
-        return Size(tuple.__mul__(self, times))
+        made = tuple.__mul__(self, times) if hasattr(times, "__index__") else NotImplemented
+        return made if made is NotImplemented else of_sizes(made)
 
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
         return (Size, (tuple(self),))
+
+
+of_sizes = functools.partial(tuple.__new__, Size)
+"""A `Size` of what is known to hold ints: without a look at each."""
+
+
+def _as_item(size: Any, place: int) -> Any:
+    """What a `Size` holds for an item: an int, or an open size; TypeError for what is neither."""
+    try:
+        return as_size(size)
+    except TypeError:
+        name, kind = checks.spelled("Size"), type(size)
+        home = "numpy." if isinstance(size, np.generic) else ""
+        raise TypeError(
+            f"{name}() takes an iterable of 'int' (item {place} is '{home}{kind.__name__}')"
+        ) from None
 
 
 # How a differentiable view came to be; the kinds after DEFAULT refuse in-place writes under grad mode.
@@ -409,7 +438,7 @@ class Tensor(Methods):
         xtensor.Size([2, 3])
         """
         view = self._xt_view
-        return Size(self._xt_storage.raw.shape if view is None else view.sizes)
+        return of_sizes(self._xt_storage.raw.shape if view is None else view.sizes)
 
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension.

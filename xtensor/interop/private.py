@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib.util
 import os
 import re
 import sys
@@ -20,6 +21,7 @@ from .. import devices, dtypes, geometry
 from ..amp.autocast_mode import autocast
 from ..autograd.function import Function
 from ..compat import cuda
+from ..compat.backends.cpu import get_cpu_capability
 from ..compat.backends.cuda import SDPAParams
 from ..compat.jit.annotations import BroadcastingList2
 from ..compat.overrides import (
@@ -58,6 +60,7 @@ from ..ops.create.random import randn
 from ..ops.linalg.added_products import addmm
 from ..ops.linalg.decompositions import LinAlgError
 from ..ops.linalg.matmul import mm
+from ..ops.network.grids import MODES, PADDINGS
 from ..ops.reduce.statistics import unique
 from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to, suggested
@@ -376,7 +379,7 @@ UNCHANGED = """
 """
 # Calls that change only PyTorch's compilers and allocators, or tell its makers: None, and nothing happens.
 WITHOUT_EFFECT = """
-    _C._accelerator_emptyCache _C._cuda_clearCublasWorkspaces _C._get_tracing_state _C._jit_override_can_fuse_on_cpu
+    backends.disable_global_flags _C._accelerator_emptyCache _C._cuda_clearCublasWorkspaces _C._get_tracing_state _C._jit_override_can_fuse_on_cpu
     _C._jit_override_can_fuse_on_gpu _C._jit_set_fusion_strategy _C._jit_set_nvfuser_enabled
     _C._jit_set_nvfuser_guard_mode _C._jit_set_profiling_executor _C._jit_set_profiling_mode
     _C._jit_set_texpr_fuser_enabled _C._log_api_usage_once _C._set_graph_executor_optimize
@@ -572,6 +575,16 @@ NAMES: dict[str, Any] = {
     "_C.DisableTorchFunction": DisableTorchFunction,
     "_C.DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
     "_C._ExcludeDispatchKeyGuard": ExcludeDispatchKeyGuard,
+    "_C._get_cpu_capability": get_cpu_capability,
+    "_C._get_privateuse1_backend_name": lambda: "privateuseone",
+    "_tensor_classes": set(),
+    "nn.functional.GRID_SAMPLE_INTERPOLATION_MODES": {mode: i for i, mode in enumerate(MODES)},
+    "nn.functional.GRID_SAMPLE_PADDING_MODES": {mode: i for i, mode in enumerate(PADDINGS)},
+    "utils._import_utils": module_of(
+        "utils._import_utils",
+        _check_module_exists=lambda name: importlib.util.find_spec(name) is not None,
+    ),
+    "__config__._cxx_flags": lambda: "",
     "__config__.parallel_info": lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
     "__config__.show": lambda: f"xtensor on JAX {jax.__version__} (jaxlib {jaxlib.version.__version__})\n",
     "_dynamo.OptimizedModule": OptimizedModule,

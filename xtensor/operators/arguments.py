@@ -21,28 +21,35 @@ SCALARS = frozenset(NUMBERS)
 
 def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
     """The runtime arguments (Tensors, numbers, lists of Tensors, None) and the key of static ones, all checked."""
-    parameters = op.schema.parameters
     runtime: list[Any] = []
-    for i in op.indices:
-        runtime.append(convert(op, i + 1, parameters[i], values[i]))
-    for i in op.static_indices:
-        if isinstance(values[i], Tensor) and values[i].requires_grad:
-            parameter = parameters[i]
-            raise checks.argument_error(
-                op.name, parameter.name, i + 1, parameter.annotation.partition(" |")[0], values[i]
-            )
-    key = tuple([static(values[i]) for i in op.static_indices])
-    if is_odd(op, key):
-        at = next(op.static_indices[i] for i in op.integral if odd(key[i]))
-        expected = "int" if parameters[at].annotation.startswith("int") else "tuple of ints"
-        raise checks.argument_error(op.name, parameters[at].name, at + 1, expected, values[at])
-    for i in op.integral:
-        parameter = op.schema.static[i]
-        if type(key[i]) is str and "str" not in parameter.annotation:
-            expected = "int" if parameter.annotation.startswith("int") else "tuple of ints"
-            raise checks.argument_error(op.name, parameter.name, op.static_indices[i] + 1, expected, key[i])
+    fixed: list[Any] = []
+    for i, (parameter, value) in enumerate(zip(op.schema.parameters, values, strict=True)):
+        if parameter.runtime:
+            runtime.append(convert(op, i + 1, parameter, value))
+        else:
+            check_static(op, i + 1, parameter, value)
+            fixed.append(static(value))
+    key = tuple(fixed)
     check_devices(op, runtime)
     return runtime, key
+
+
+def check_static(op: Operator, position: int, parameter: Any, value: Any) -> None:
+    """TypeError where an argument that chooses the program is no int, sequence of ints or bool though its parameter is."""
+    name, annotation = parameter.name, parameter.annotation
+    if isinstance(value, Tensor) and value.requires_grad:
+        raise checks.argument_error(op.name, name, position, annotation.partition(" |")[0], value)
+    if value is None and (parameter.optional or value is parameter.default):
+        return
+    if parameter.boolean:
+        if value is not True and value is not False:
+            raise checks.argument_error(op.name, name, position, "bool", value)
+    elif parameter.integral and not ("str" in annotation and isinstance(value, str)):
+        if "Sequence" not in annotation and "tuple" not in annotation:
+            if not checks.is_whole(value):
+                raise checks.argument_error(op.name, name, position, "int", value)
+        else:
+            checks.check_whole_numbers(op.name, name, position, value, "None]" in annotation)
 
 
 def convert(op: Operator, position: int, parameter: Any, value: Any) -> Any:
@@ -124,12 +131,17 @@ def odd(value: Any) -> bool:
 
 
 def is_odd(op: Operator, key: tuple[Any, ...]) -> bool:
-    """Whether what should be an int among the static arguments is none, so that no program kept may answer."""
+    """Whether what should be an int or a bool among the static arguments is none, so that no program kept may answer."""
     for i in op.integral:
         value = key[i]
         if type(value) is not int and odd(value):
             return True
-    return False
+    return any(is_no_bool(key[i]) for i in op.booleans)
+
+
+def is_no_bool(value: Any) -> bool:
+    """Whether a value is none of those that a flag can be."""
+    return value is not True and value is not False and value is not None
 
 
 def check_devices(op: Operator, runtime: list[Any]) -> None:

@@ -99,7 +99,7 @@ def attach(op: Any) -> None:
     """Set the methods of Tensor that a declared operator or view gives."""
     if op.is_method:
         for name in (op.name, *op.aliases):
-            setattr(Tensor, name, op.function)
+            setattr(Tensor, name, op.method or op.function)
             if op.inplace is not None:
                 setattr(Tensor, name + "_", op.inplace)
     for dunder, name in DUNDERS.items():
@@ -111,7 +111,7 @@ def attach(op: Any) -> None:
             setattr(Tensor, dunder, operator_method(op, dunder, reflected=True, asked=asked))
     for dunder, name in UNARY_DUNDERS.items():
         if name == op.name:
-            setattr(Tensor, dunder, op.function)
+            setattr(Tensor, dunder, op.method or op.function)
     for dunder, name in INPLACE_DUNDERS.items():
         if name == op.name and op.inplace is not None:
             setattr(Tensor, dunder, inplace_dunder(op, dunder))

@@ -163,7 +163,7 @@ def recover(op: Operator, error: Exception, values: tuple[Any, ...]) -> Any:
 def known(op: Operator, values: tuple[Any, ...]) -> Any:
     """A call in the default modes by what is kept of its signature, one value per parameter; Unusual where that cannot be."""
     key = _key(op, values)
-    if op.integral and is_odd(op, key):
+    if (op.integral or op.booleans) and is_odd(op, key):
         raise Unusual
     operands = [values[i] for i in op.indices]
     asked = state.mode == 0 and op.rules.differentiable and not op.boolean and _asked(operands)
@@ -338,7 +338,7 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
                 how = array = None if value is None else NUMBER_ARRAYS[type(value), value]
             arrays.append(array)
             seen.append(how)
-        if len(offsets) >= PACKED or (op.integral and is_odd(op, key)):
+        if len(offsets) >= PACKED or ((op.integral or op.booleans) and is_odd(op, key)):
             return None
         program, layout, reads = op.known[tuple(signature)]
         if layout is not None and graph is not None:

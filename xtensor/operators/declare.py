@@ -40,6 +40,7 @@ from ..host_numbers import Exact
 from . import calls
 from .attach import attach
 from .functions import codegen
+from .functions.deferred import as_method
 from .functions.shown import with_raises
 from .nodes import OpNode
 from .operator import REGISTRY, Operator, Views
@@ -118,7 +119,7 @@ def declare(
     op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}
     op.doc = kernel.__doc__ = with_raises(op, op.schema.names())
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
-    op.method = op.function if method else None
+    op.method = as_method(op.function) if method else None
     if inplace:
         op.inplace = codegen.inplace(op)
     REGISTRY[name] = op

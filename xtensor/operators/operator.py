@@ -88,6 +88,7 @@ class Operator:
         sequences = any(p.kind == "Arrays" for _, p in places)
         self.alone: Any = tuple(places) if schema.single and not sequences else None
         self.integral = tuple(i for i, p in enumerate(schema.static) if p.integral)
+        self.booleans = tuple(i for i, p in enumerate(schema.static) if p.boolean)
         self.single = schema.single
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.title = title if "Backward" in title else f"{title}Backward0"

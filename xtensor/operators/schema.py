@@ -55,6 +55,11 @@ class Parameter:
         """Whether it is an int, or a sequence of ints, that chooses the program."""
         return not self.runtime and self.annotation.startswith(("int", "Sequence[int", "tuple[int"))
 
+    @property
+    def boolean(self) -> bool:
+        """Whether it is a bool that chooses the program."""
+        return not self.runtime and self.annotation in ("bool", "bool | None")
+
 
 @dataclass(frozen=True)
 class Schema:

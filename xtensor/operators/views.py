@@ -49,7 +49,7 @@ from .below.aten import find
 from .below.dispatching import asked_about, dispatched, dispatching, parts
 from .declare import general
 from .dispatch import memory_order
-from .functions.deferred import deferred
+from .functions.deferred import as_method, deferred
 from .functions.overloads import unfit_call
 from .functions.shown import with_raises
 from .operator import MANY
@@ -89,6 +89,7 @@ class ViewOperator:
             f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self, "_xt_identity": ("op",)}
         )
         self.function: Any = None
+        self.method: Any = None
         self.aliases: tuple[str, ...] = ()
         self.is_method = True
         self.inplace = None
@@ -436,9 +437,10 @@ def view(
     op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate)
     op.doc = make.__doc__ = with_raises(op, inspect.signature(make).parameters)
     op.aliases = aliases
-    op.is_method = method
     op.signatures = signatures
     op.function = view_function(op, varargs)
+    op.is_method = method
+    op.method = as_method(op.function) if method else None
     VIEWS[op.name] = op
     attach(op)
     return op.function
@@ -491,6 +493,12 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         refused = [*(["unknown"] if strict else []), *(["rest"] if strict and varargs is None else [])]
         if refused:
             lines += [f"if {' or '.join(refused)}:", f"    {unfit}"]
+    for i, p in enumerate(parameters):
+        if p.annotation in ("int", "int | None"):
+            plain = f"type({p.name}) is not int" + (
+                "" if p.annotation == "int" else f" and {p.name} is not None"
+            )
+            lines += [f"if {plain}:", f"    {p.name} = whole_number(op, {i + 2}, {p.name!r}, {p.name})"]
     lines += [
         "if state.mode > 1 or not isinstance(input, Tensor):",
         *(
@@ -515,17 +523,10 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     wrong = [f"{n} is MISSING" for n in needed]
     if varargs is not None:
         wrong.append(f"len({many}) > 1" + ("" if strict else f" and isinstance({many}[0], (tuple, list))"))
+    lines += ["try:", f"    return {call}", "except (AttributeError, TypeError):"]
     if wrong:
-        lines += [
-            "try:",
-            f"    return {call}",
-            "except (AttributeError, TypeError):",
-            f"    if {' or '.join(wrong)}:",
-            f"        {unfit} from None",
-            "    raise",
-        ]
-    else:
-        lines.append(f"return {call}")
+        lines += [f"    if {' or '.join(wrong)}:", f"        {unfit} from None"]
+    lines += [f"    misfit(op, ({names}))", "    raise"]
     text = f"def {op.name}({', '.join(header)}):\n" + "".join(f"    {line}\n" for line in lines)
     namespace = {f"default_{p.name}": MISSING if p.default is empty else p.default for p in parameters}
     namespace.update(
@@ -538,12 +539,33 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         contiguous_strides=contiguous_strides,
         default_input=MISSING,
         make=op.make,
+        misfit=misfit,
         op=op,
         slow=slow_view,
         state=modes.state,
         unfit=unfit_view,
+        whole_number=whole_number,
     )
     return text, namespace
+
+
+def whole_number(op: ViewOperator, position: int, name: str, value: Any) -> Any:
+    """An argument of a view that should be an int: what stands for one, as it is; TypeError for what does not."""
+    if value is MISSING or isinstance(value, Tensor) or claimed((value,)) is not None:
+        return value
+    if checks.is_whole(value):
+        return as_size(value)
+    raise checks.argument_error(op.name, name, position, "int", value)
+
+
+def misfit(op: ViewOperator, args: tuple[Any, ...]) -> None:
+    """TypeError for the first argument that is no int, or no sequence of ints, where the view's signature has them."""
+    if op.signatures:
+        return
+    for i, (p, value) in enumerate(zip(list(inspect.signature(op.make).parameters.values())[1:], args)):
+        if value is p.default or not str(p.annotation).startswith("Sequence[int"):
+            continue
+        checks.check_whole_numbers(op.name, p.name, i + 2, value)
 
 
 def unfit_view(op: ViewOperator, args: Sequence[Any], unknown: dict[str, Any]) -> TypeError:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import devices
+from ...checks import METHOD
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
@@ -446,7 +447,8 @@ def define(
         )
         return "\n".join(lines()) + "\n", namespace
 
-    made = deferred(name, f"<xtensor operator {op.name}: {name}>", make, op.kernel)
+    file = f"<xtensor operator {op.name}: {name}>"
+    made = deferred(name, METHOD + file if name == f"{op.name}_" else file, make, op.kernel)
     made.operator = op
     return made
 
@@ -557,12 +559,17 @@ def older(op: Operator, *, out: bool = False, inplace: bool = False) -> list[str
 
 
 def odd_keys(op: Operator) -> list[str]:
-    """The way out for a bool or a float where an int chooses the program, since equal keys find the int's."""
-    return [
-        f"if {p.name} is not None and type({p.name}) is not int and odd({p.name}): raise LookupError"
-        for p in op.static
-        if p.integral
-    ]
+    """The way out for a bool or a float where an int chooses the program, and for what is no bool where one does: equal keys find theirs."""
+    lines = []
+    for p in op.static:
+        if p.integral:
+            lines.append(
+                f"if {p.name} is not None and type({p.name}) is not int and odd({p.name}): raise LookupError"
+            )
+        elif p.boolean:
+            none = f" and {p.name} is not None" if p.optional else ""
+            lines.append(f"if {p.name} is not True and {p.name} is not False{none}: raise LookupError")
+    return lines
 
 
 def refusals(op: Operator) -> list[str]:

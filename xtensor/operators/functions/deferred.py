@@ -12,15 +12,20 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ...checks import METHOD
 from ..schema import EMPTY, MISSING
 
-__all__ = ["deferred", "materialized", "settle", "source_of"]
+__all__ = ["as_method", "deferred", "materialized", "settle", "source_of"]
 
 Make = Callable[[], tuple[str, dict[str, Any]]]
 
 
 def _stand_in(*args: Any, **kwargs: Any) -> Any:
     return _materialize()(*args, **kwargs)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+def _stand_in_method(*args: Any, **kwargs: Any) -> Any:
+    return _materialize_method()(*args, **kwargs)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
 class _Unmade:
@@ -76,6 +81,31 @@ def deferred(name: str, filename: str, make: Make, like: Callable[..., Any]) -> 
     return function
 
 
+def as_method(function: Any) -> Any:
+    """What a function of `deferred`'s is as a method of Tensor: the same code under a name by which errors count without the tensor."""
+    namespace, name = function.__globals__, function.__name__
+    method = types.FunctionType(_stand_in_method.__code__, namespace, name)
+    method.__module__ = "xtensor"
+    method.__qualname__ = f"Tensor.{name}"
+    method.__doc__ = function.__doc__
+    method.__wrapped__ = _Unmade(method)  # pyright: ignore[reportFunctionMemberAccess]
+    method.operator = function.operator  # pyright: ignore[reportFunctionMemberAccess]
+
+    def materialize() -> Callable[..., Any]:
+        code = materialized(function).__code__
+        filename = f"{METHOD}{code.co_filename}"
+        linecache.cache[filename] = linecache.cache[code.co_filename]
+        method.__dict__.pop("__wrapped__", None)
+        method.__defaults__, method.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        if hasattr(function, "__signature__"):
+            method.__signature__ = function.__signature__
+        method.__code__ = code.replace(co_filename=filename)
+        return method
+
+    namespace["_materialize_method"] = materialize
+    return method
+
+
 def told(signature: inspect.Signature) -> inspect.Signature:
     """A signature without what is collected to be refused, and without defaults of what is required."""
     known = [p for p in signature.parameters.values() if p.name != "rest" and p.kind is not p.VAR_KEYWORD]
@@ -91,6 +121,8 @@ def materialized(function: Any) -> Any:
     """The function with its own code in place."""
     if function.__code__ is _stand_in.__code__:
         function.__globals__["_materialize"]()
+    elif function.__code__ is _stand_in_method.__code__:
+        function.__globals__["_materialize_method"]()
     return function
 
 

@@ -259,12 +259,17 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors;
-    RuntimeError where `lambd` is negative.
+    RuntimeError where `lambd` is negative, or more than the dtype holds.
 
     Source: Donoho and Johnstone 1994, Biometrika 81.
     """
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    if isinstance(input, Tensor) and input.is_floating_point():
+        most = dtypes.finfo(input.dtype).max
+        if not 0 <= lambd <= most:
+            kind = input.dtype.scalar_name
+            raise RuntimeError(
+                f"lambda must be in range [0, {most:g}] for input dtype {kind}, but found {float(lambd):g}"
+            )
     return activations.softshrink(input, lambd, out=out)
 
 

@@ -449,6 +449,8 @@ def unflatten(g: Geometry, dim: int, sizes: Sequence[int]) -> Geometry:
 
     Shape: `input` `(*, n, *)`, result `(*, *sizes, *)`.
     """
+    if not isinstance(sizes, (list, tuple)):
+        raise checks.argument_error("unflatten", "sizes", 3, "tuple of ints", sizes)
     return geometry.unflatten(g, dim, ints(sizes))
 
 

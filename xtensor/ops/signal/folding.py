@@ -167,6 +167,11 @@ def col2im(
             f"input, but got: {shape}"
         )
     taps = kernel_size[0] * kernel_size[1]
+    if taps >= 1 << 63:
+        raise RuntimeError(
+            f"Given kernel_width = {kernel_size[1]} and kernel_height = {kernel_size[0]} the product of kernel_width and "
+            "kernel_height overflowed."
+        )
     if input.shape[-2] % taps:
         raise RuntimeError(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="

@@ -107,8 +107,13 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
 
     Raises: TypeError for what is no subclass of Tensor.
     """
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+    if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
+            "inherits from Tensor."
+        )
     refuse_other_class(cls, self)
     source = self.view(self.shape)
     made = tensor_over(source._xt_storage, source._xt_view, source._xt_edge, cls)
