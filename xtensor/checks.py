@@ -132,9 +132,7 @@ def is_whole(value: Any) -> bool:
     return hasattr(kind, "__index__") or hasattr(kind, "_evaluate")
 
 
-def check_whole_numbers(
-    function: str, name: str, position: int, value: Any, or_none: bool = False
-) -> None:
+def check_whole_numbers(function: str, name: str, position: int, value: Any, or_none: bool = False) -> None:
     """TypeError unless this is an int, or a sequence of them, and of None where that is allowed."""
     expected = "tuple of ints"
     if not isinstance(value, (list, tuple)):

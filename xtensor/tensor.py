@@ -6,7 +6,6 @@ storage and takes shape and dtype from the array. Anything else carries a View.
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -33,16 +32,20 @@ __all__ = ["ARRAY", "AutogradMeta", "Size", "Tensor", "View", "array_of", "asks_
 new = object.__new__
 
 
+new_tuple = tuple.__new__
+"""`new_tuple(Size, sizes)` is a `Size` of what is known to hold ints: without a look at each."""
+
+
 class Size(tuple[int, ...]):
     """The sizes of a tensor: a tuple of ints that knows their product."""
 
     __slots__ = ()
 
     def __new__(cls, sizes: Iterable[Any] = (), /) -> Size:
-        found = tuple.__new__(cls, sizes)
+        found = new_tuple(cls, sizes)
         for size in found:
             if type(size) is not int:
-                return tuple.__new__(cls, map(_as_item, found, range(len(found))))
+                return new_tuple(cls, map(_as_item, found, range(len(found))))
         return found
 
     def numel(self) -> int:
@@ -53,11 +56,15 @@ class Size(tuple[int, ...]):
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return of_sizes(found) if isinstance(index, slice) else found
+        return new_tuple(Size, found) if isinstance(index, slice) else found
 
     def __add__(self, other: tuple[int, ...]) -> Size:  # pyright: ignore[reportIncompatibleMethodOverride]
         if isinstance(other, tuple):
-            return Size(tuple.__add__(self, other))
+            made = tuple.__add__(self, other)
+            for size in other:
+                if type(size) is not int:
+                    return Size(made)
+            return new_tuple(Size, made)
         if hasattr(type(other), "__radd__") and not isinstance(other, (int, float, Tensor)):
             return NotImplemented
         name = checks.spelled("Size")
@@ -68,16 +75,12 @@ class Size(tuple[int, ...]):
 
     def __mul__(self, times: Any) -> Size:
         made = tuple.__mul__(self, times) if hasattr(times, "__index__") else NotImplemented
-        return made if made is NotImplemented else of_sizes(made)
+        return made if made is NotImplemented else new_tuple(Size, made)
 
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
         return (Size, (tuple(self),))
-
-
-of_sizes = functools.partial(tuple.__new__, Size)
-"""A `Size` of what is known to hold ints: without a look at each."""
 
 
 def _as_item(size: Any, place: int) -> Any:
@@ -438,7 +441,7 @@ class Tensor(Methods):
         xtensor.Size([2, 3])
         """
         view = self._xt_view
-        return of_sizes(self._xt_storage.raw.shape if view is None else view.sizes)
+        return new_tuple(Size, self._xt_storage.raw.shape if view is None else view.sizes)
 
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension.
