@@ -132,6 +132,13 @@ def is_whole(value: Any) -> bool:
     return hasattr(kind, "__index__") or hasattr(kind, "_evaluate")
 
 
+def check_bools(function: str, **flags: Any) -> None:
+    """TypeError unless all of these are bools."""
+    for name, value in flags.items():
+        if value is not True and value is not False:
+            raise argument_error(function, name, None, "bool", value)
+
+
 def check_whole_numbers(function: str, name: str, position: int, value: Any, or_none: bool = False) -> None:
     """TypeError unless this is an int, or a sequence of them, and of None where that is allowed."""
     expected = "tuple of ints"

@@ -328,13 +328,16 @@ def diff(
 
     Shape: `input` `(*)`, result `(*)` with n fewer along `dim`.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range.
+    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; TypeError for `n` and `dim` that are no ints.
 
     >>> xtensor.diff(xtensor.tensor([1, 4, 9]))
     tensor([3, 5])
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("diff", "input", 1, "Tensor", input)
+    for i, (name, value) in enumerate((("n", n), ("dim", dim))):
+        if not checks.is_whole(value):
+            raise checks.argument_error("diff", name, i + 2, "int", value)
     if input.dim() < 1:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:

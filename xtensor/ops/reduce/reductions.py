@@ -424,6 +424,8 @@ def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if unbiased is not UNSET and unbiased is not None:
+        if unbiased is not True and unbiased is not False:
+            raise checks.argument_error("var", "unbiased", None, "bool", unbiased)
         if correction is not UNSET:
             raise TypeError(
                 "var() received an invalid combination of arguments: both unbiased and correction were given"

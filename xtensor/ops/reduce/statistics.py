@@ -560,11 +560,13 @@ def unique(
 
     Shape: `input` `(*)`; result `(n)`, or with `dim` as the input, with n there.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: IndexError where `dim` is out of range; TypeError for flags that are no bools.
 
     >>> xtensor.unique(xtensor.tensor([3, 1, 3, 2]), return_counts=True)
     (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
+    name = "_unique2" if dim is None else "unique_dim"
+    checks.check_bools(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     refuse_dynamic(input, "_unique2")
     return _unique("unique", input, return_inverse, return_counts, dim, False)
 
@@ -578,8 +580,9 @@ def unique_consecutive(
     `(n)`.
     Computed on the host, since the shape of the result depends on the values.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: IndexError where `dim` is out of range; TypeError for flags that are no bools.
     """
+    checks.check_bools("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     refuse_dynamic(input, "unique_consecutive")
     return _unique("unique_consecutive", input, return_inverse, return_counts, dim, True)
 

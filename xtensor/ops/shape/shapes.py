@@ -679,6 +679,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("flatten", "input", 1, "Tensor", input)
+    if type(start_dim) is not int or type(end_dim) is not int:
+        for i, (name, dim) in enumerate((("start_dim", start_dim), ("end_dim", end_dim))):
+            if not checks.is_whole(dim):
+                raise checks.argument_error("flatten", name, i + 2, "int", dim)
     sizes = geometry.flatten_sizes(tuple(sizes_of(input)), start_dim, end_dim)
     return input if len(sizes) == input.dim() else reshape(input, sizes)
 
