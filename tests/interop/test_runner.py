@@ -238,6 +238,20 @@ def test_names_that_packages_take_from_private_modules(torch_alias):
         torch_alias.nn.modules.activation.NoSuch  # noqa: B018
 
 
+def test_switches_are_patched_for_a_while(torch_alias) -> None:
+    config = torch_alias._inductor.config
+    config.max_autotune = False
+
+    @config.patch("max_autotune", True)
+    def inside() -> bool:
+        return config.max_autotune
+
+    assert inside() and not config.max_autotune
+    with config.patch({"triton.cudagraphs": True}, epilogue_fusion=False):
+        assert config.triton.cudagraphs is True and config.epilogue_fusion is False
+    assert not config.triton.cudagraphs
+
+
 def test_conversions_follow_the_switches():
     """`torch.__future__`: which Parameters stay the same objects."""
     switches = xtensor.__future__

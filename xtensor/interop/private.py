@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib.util
@@ -204,6 +205,33 @@ class Switches(types.ModuleType):
 
     def __bool__(self) -> bool:
         return False
+
+    def patch(self, name: str | dict[str, Any] | None = None, value: Any = None, **changes: Any) -> Patched:
+        """Other values in a block, or while a function runs: by name and value, a dict, or keywords."""
+        given = {name: value} if isinstance(name, str) else dict(name or {})
+        return Patched(self, given | changes)
+
+
+class Patched(contextlib.ContextDecorator):
+    """Switches that are set until a block ends; their names may have dots."""
+
+    def __init__(self, switches: Switches, changes: dict[str, Any]) -> None:
+        self._changes = [(*self._place(switches, name), value) for name, value in changes.items()]
+        self._before: list[list[Any]] = []
+
+    @staticmethod
+    def _place(switches: Switches, name: str) -> tuple[Any, str]:
+        *path, last = name.split(".")
+        return functools.reduce(getattr, path, switches), last
+
+    def __enter__(self) -> None:
+        self._before.append([getattr(place, name) for place, name, _ in self._changes])
+        for place, name, value in self._changes:
+            setattr(place, name, value)
+
+    def __exit__(self, *_: object) -> None:
+        for (place, name, _), value in zip(self._changes, self._before.pop(), strict=True):
+            setattr(place, name, value)
 
 
 def register_constant(cls: type) -> None:
