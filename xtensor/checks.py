@@ -91,8 +91,8 @@ def type_name(value: object) -> str:
     return f"{module}.{kind.__name__}" if qualified else kind.__name__
 
 
-METHOD = "<method of>"
-"""What the name of the file begins with that the code of a generated method has: its errors count arguments without the tensor."""
+GENERATED, METHOD = "<xtensor ", "<xtensor method of "
+"""What names of files of generated code begin with; a method's, whose errors count arguments without the tensor."""
 
 
 def _is_method() -> bool:
@@ -100,7 +100,7 @@ def _is_method() -> bool:
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith("<"):
+        if name.startswith((METHOD, GENERATED + "operator ", GENERATED + "view ")):
             return name.startswith(METHOD)
         frame = frame.f_back
     return False
@@ -123,13 +123,13 @@ def unpack_error(function: str, name: str, expected: str, index: int, got: objec
 
 
 def is_whole(value: Any) -> bool:
-    """Whether this stands for an int where PyTorch asks for one: ints of Python's and NumPy's, tensors of one, sizes of JAX's that are open."""
+    """Whether this stands for an int where PyTorch asks for one: ints of Python's and NumPy's, tensors of one, open sizes, of ragged dimensions too."""
     kind = type(value)
     if kind is int:
         return True
     if kind is bool or kind.__name__ in ("bool", "bool_"):
         return False
-    return hasattr(kind, "__index__") or hasattr(kind, "_evaluate")
+    return hasattr(kind, "__index__") or hasattr(kind, "_evaluate") or hasattr(kind, "_xt_is_size")
 
 
 def check_bools(function: str, **flags: Any) -> None:

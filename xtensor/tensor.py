@@ -84,10 +84,12 @@ class Size(tuple[int, ...]):
 
 
 def _as_item(size: Any, place: int) -> Any:
-    """What a `Size` holds for an item: an int, or an open size; TypeError for what is neither."""
+    """What a `Size` holds for an item: an int, or an open size, of a ragged dimension too; TypeError for others."""
     try:
         return as_size(size)
     except TypeError:
+        if hasattr(type(size), "_xt_is_size"):
+            return size
         name, kind = checks.spelled("Size"), type(size)
         home = "numpy." if isinstance(size, np.generic) else ""
         raise TypeError(

@@ -24,6 +24,8 @@ class NestedInt:
     Differs from PyTorch: it is no `SymInt`.
     """
 
+    _xt_is_size = True
+
     def __init__(self, number: int, factor: int = 1) -> None:
         self.number, self.factor = number, factor
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import devices
-from ...checks import METHOD
+from ...checks import GENERATED, METHOD
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
@@ -447,8 +447,8 @@ def define(
         )
         return "\n".join(lines()) + "\n", namespace
 
-    file = f"<xtensor operator {op.name}: {name}>"
-    made = deferred(name, METHOD + file if name == f"{op.name}_" else file, make, op.kernel)
+    file = f"{METHOD if name == f'{op.name}_' else GENERATED}operator {op.name}: {name}>"
+    made = deferred(name, file, make, op.kernel)
     made.operator = op
     return made
 

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ...checks import METHOD
+from ...checks import GENERATED, METHOD
 from ..schema import EMPTY, MISSING
 
 __all__ = ["as_method", "deferred", "materialized", "settle", "source_of"]
@@ -93,7 +93,7 @@ def as_method(function: Any) -> Any:
 
     def materialize() -> Callable[..., Any]:
         code = materialized(function).__code__
-        filename = f"{METHOD}{code.co_filename}"
+        filename = METHOD + code.co_filename.removeprefix(GENERATED)
         linecache.cache[filename] = linecache.cache[code.co_filename]
         method.__dict__.pop("__wrapped__", None)
         method.__defaults__, method.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
