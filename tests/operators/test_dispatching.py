@@ -409,3 +409,12 @@ def test_a_result_is_a_tensor() -> None:
     for call in (lambda: xtensor.neg(x), x.detach):
         with pytest.raises(RuntimeError, match="Unable to cast odd to Tensor"):
             call()
+
+
+def test_aten_index_takes_a_tensor_or_none_for_each_dimension() -> None:
+    x = xtensor.arange(6.0).reshape(2, 3)
+    picked = xtensor.tensor([0, 1])
+    aten = xtensor.ops.aten
+    for index in (aten.index, aten.index.Tensor, aten._unsafe_index.Tensor):
+        assert index(x, [picked]).tolist() == x.tolist()
+        assert index(x, [None, picked]).tolist() == [[0, 1], [3, 4]]

@@ -274,7 +274,17 @@ def restored(namespace: str, name: str, overload: str) -> OpOverload:
 
 known: dict[tuple[str, str], OpOverloadPacket] = {}
 """The packets that there are, by namespace and name."""
+
+
+def indexed(self: Any, indices: Sequence[Any], *, dims: tuple[int, ...] | None = None) -> Any:
+    """`aten.index` as PyTorch's graphs have it: a tensor or None for each dimension; `dims` are those of the tensors, where none is None."""
+    if dims is not None:
+        return REGISTRY["index"].function(self, indices, dims=dims)
+    return self[tuple([slice(None) if i is None else i for i in indices])]
+
+
 BESIDES = {
+    "_unsafe_index": indexed,
     "_local_scalar_dense": lambda self: self.item(),
     "_to_copy": lambda self, **options: self.to(copy=True, **options),
     "slice": lambda self, dim=0, start=None, end=None, step=1: self[
@@ -289,7 +299,7 @@ BESIDES = {
 """Operators of PyTorch's dispatcher that have no function of their own here, or one that takes less."""
 
 
-CHOOSING: dict[str, Callable[..., Any]] = {}
+CHOOSING: dict[str, Callable[..., Any]] = {"index": indexed}
 """Of operators with another form where derivatives will be asked for, the functions that choose: what calls by name run."""
 
 
