@@ -142,12 +142,10 @@ def check_bools(function: str, **flags: Any) -> None:
 def check_whole_numbers(function: str, name: str, position: int, value: Any, or_none: bool = False) -> None:
     """TypeError unless this is an int, or a sequence of them, and of None where that is allowed."""
     expected = "tuple of ints"
-    if not isinstance(value, (list, tuple)):
-        if not is_whole(value) and not hasattr(value, "__iter__"):
-            raise argument_error(function, name, position, expected, value)
-        value = () if is_whole(value) else value
-        if isinstance(value, (str, dict)):
-            raise argument_error(function, name, position, expected, value)
+    if is_whole(value):
+        return
+    if isinstance(value, (str, dict)) or not hasattr(value, "__iter__"):
+        raise argument_error(function, name, position, expected, value)
     for i, item in enumerate(value):
         if not (is_whole(item) or (or_none and item is None)):
             if i:

@@ -39,7 +39,7 @@ def check_static(op: Operator, position: int, parameter: Any, value: Any) -> Non
     name, annotation = parameter.name, parameter.annotation
     if isinstance(value, Tensor) and value.requires_grad:
         raise checks.argument_error(op.name, name, position, annotation.partition(" |")[0], value)
-    if value is None and (parameter.optional or value is parameter.default):
+    if value is None and parameter.optional:
         return
     if parameter.boolean:
         if value is not True and value is not False:
