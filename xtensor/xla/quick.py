@@ -29,12 +29,14 @@ from .threads import OWN
 
 __all__ = ["Quickly", "again", "is_quick", "quickly"]
 
-OPTIONS: Mapping[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
-"""XLA's, for one program. The second has one thread make the code of all its loops, which is less work where they are few."""
+SPLIT = "xla_cpu_parallel_codegen_split_count"
+OPTIONS: Mapping[str, Any] = {"xla_cpu_use_fusion_emitters": False, SPLIT: 1}
+"""XLA's, for one program. The second has one thread make the code of all its loops, which is less work where they are few: XLA divides them
+among 32 modules otherwise."""
 KNOWN = ((0, 10),)
 """The versions of jaxlib, by their first two numbers, for which this was found out."""
 MOST = 64
-"""Operations of a program that one thread makes the code of."""
+"""Operations of a program that one thread makes the code of; of longer ones each processor makes a part."""
 NOT_UNROLLED = ("xla_cpu_disable_loop_unrolling",)
 FOR_SIZE = (*NOT_UNROLLED, "xla_cpu_optimize_for_size")
 """LLVM's code as it is written, loop by loop; and besides without vectors where a row has no whole number of them."""
@@ -69,7 +71,7 @@ CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
 CURVES = frozenset("acos asin cos cosh exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
-"""Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements."""
+"""Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements; one number is none."""
 SUMMING = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
 """Those that no library makes are additions which LLVM orders anew where it unrolls their loops."""
 LIBRARY = 1 << 12
@@ -104,7 +106,7 @@ def keeps(jaxpr: Any, plain: set[Any]) -> bool:
         if any(v.aval.dtype.name not in NUMBERS for v in values):
             return False
         name = equation.primitive.name
-        if name in CURVES and any(v.aval.dtype == np.float64 for v in values):
+        if name in CURVES and any(v.aval.dtype == np.float64 and v.aval.size > 1 for v in values):
             return False
         variables = [v for v in equation.invars if not hasattr(v, "val")]
         if name in MOVING and moved.issuperset(variables):
@@ -187,7 +189,7 @@ def quickly(jaxpr: Any, again: bool) -> Quickly | None:
     """
     options = dict(OPTIONS)
     if count(jaxpr) > MOST:
-        del options["xla_cpu_parallel_codegen_split_count"]
+        options[SPLIT] = min(max(processors(), 2), 32)
     size, loops = largest(jaxpr), not operations(jaxpr) & SUMMING
     if size <= (FEW if loops else ELEMENTS):
         return Quickly(options, FOR_SIZE if loops else (), False)
