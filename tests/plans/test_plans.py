@@ -117,6 +117,25 @@ def noted(found: list[bool], result: Any) -> Any:
     return result
 
 
+def test_a_long_graph_comes_more_often_before_it_is_compiled(
+    plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiled(nodes: int) -> int:
+        """How often a chain ran before it had a program."""
+        x: Any = leaf(3)
+        before, runs = plans.compiled, 0
+        while plans.compiled == before:
+            total = x
+            for _ in range(nodes):
+                total = total * 2.0
+            total.backward(xt.ones(3))
+            runs += 1
+        return runs
+
+    monkeypatch.setattr(plans, "hot", 3)
+    assert [compiled(n) for n in (4, 11, 60)] == [3, 3, 10]
+
+
 def test_new_values_and_offsets_compile_nothing(plans: PlanExecutor) -> None:
     x: Any = leaf(8, 3)
     compiled = plans.compiled

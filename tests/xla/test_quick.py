@@ -197,7 +197,7 @@ def test_short_sums_of_what_is_no_product_give_the_same_bits(shape: tuple[int, .
 
     jaxpr = jax.make_jaxpr(function)(x).jaxpr
     way = quick.quickly(jaxpr, True)
-    assert quick.keeps(jaxpr, set(jaxpr.invars)) and way is not None and not way.extra
+    assert quick.keeps(jaxpr, set(jaxpr.invars), set()) and way is not None and not way.extra
     expected = jax.jit(function).lower(x).compile()(x)
     found = jax.jit(lambda x: function(x)).lower(x).compile(way.options)(x)
     assert [np.asarray(a).tobytes() for a in found] == [np.asarray(a).tobytes() for a in expected]
@@ -216,7 +216,7 @@ def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) ->
 
     jaxpr = jax.make_jaxpr(function)(x, m).jaxpr
     way = quick.quickly(jaxpr, True)
-    assert quick.keeps(jaxpr, set(jaxpr.invars)) and way is not None and way.extra
+    assert quick.keeps(jaxpr, set(jaxpr.invars), set()) and way is not None and way.extra
     expected = jax.jit(function).lower(x, m).compile()(x, m)
     for names in (quick.NOT_UNROLLED, quick.FOR_SIZE):
         anew = jax.jit(lambda x, m: function(x, m))  # whose lowered module JAX does not know to be compiled
@@ -261,8 +261,49 @@ def test_the_branch_of_another_platform_does_not_count() -> None:
         return jax.lax.platform_dependent(x, cpu=lambda x: jnp.cumsum(x, 0), default=jnp.tanh)
 
     x = np.zeros((4, 4), np.float32)
-    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr, set())
-    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr, set())
+    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr, set(), set())
+    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr, set(), set())
+
+
+def kept(function: Any, *given: Any) -> bool:
+    with jax.enable_x64(True):
+        jaxpr = jax.make_jaxpr(function)(*given).jaxpr
+    return quick.keeps(jaxpr, set(jaxpr.invars), set())
+
+
+def test_a_power_of_one_number_of_float64_has_the_same_bits() -> None:
+    def corrected(mean: jax.Array, beta: jax.Array, step: jax.Array) -> jax.Array:
+        return mean / (1 - beta**step).astype(mean.dtype)
+
+    mean = np.zeros(7, np.float32)
+    assert kept(corrected, mean, np.float64(0.9), np.float64(3))
+    assert not kept(lambda betas, step: betas**step, np.zeros(3), np.float64(3))
+
+
+@pytest.mark.parametrize("by_call", [False, True])
+def test_parts_that_a_library_multiplies_have_the_same_bits_in_additions(by_call: bool) -> None:
+    def columns(x: jax.Array) -> jax.Array:
+        return jnp.concatenate([x[:-1] * 2, x[1:] * 3], 1)
+
+    def added(x: jax.Array, w: jax.Array, bias: jax.Array) -> jax.Array:
+        return (jax.jit(columns)(x) if by_call else columns(x)) @ w + bias
+
+    x, w, bias = [np.zeros(shape, np.float32) for shape in ((8, 5), (10, 6), (6,))]
+    assert kept(added, x, w, bias)
+    assert not kept(
+        lambda x, w: (jax.jit(columns) if by_call else columns)(x) @ w + columns(x), x, w[:, [0] * 10]
+    )
+    assert not kept(lambda x: columns(x) + 1, x)
+
+
+def test_long_programs_are_divided_among_the_processors_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "processors", lambda: 4)
+    for length, parts in ((quick.MOST, 1), (quick.MOST + 1, 4)):
+        jaxpr = jax.make_jaxpr(lambda x, n=length: [jnp.tanh(x) for _ in range(n)])(
+            np.zeros(3, np.float32)
+        ).jaxpr
+        way = quick.quickly(jaxpr, True)
+        assert way is not None and way.options[quick.SPLIT] == parts
 
 
 def test_large_programs_that_stay_are_compiled_in_the_ordinary_way() -> None:

@@ -56,6 +56,8 @@ by_age = attrgetter("_xt_sequence_nr")
 SHARE = 8
 # A graph of which one node in so many would make a program of its own is a plan at once.
 DENSE = 4
+# Nodes of a graph whose program is compiled early.
+SHORT = 12
 
 DECLINED = {
     reason: Fallback(reason)
@@ -118,9 +120,9 @@ class Plan:
 class PlanExecutor:
     """Runs backward graphs as whole programs.
 
-    hot: how often a structure must come before it is compiled. limit: how many structures are kept. largest: of how many
-    nodes. background: whether compiling waits for a thread of its own, or is done at once (for tests and measurements).
-    at_once: how many programs a graph's nodes must need that are not there for it to be compiled when first seen; 0 for never.
+    hot: how often a structure must come before it is compiled; one of many nodes, whose program takes seconds to compile, more often. limit: how
+    many structures are kept. largest: of how many nodes. background: whether compiling waits for a thread of its own, or is done at once (for
+    tests and measurements). at_once: how many programs a graph's nodes must need that are not there for it to be compiled when first seen; 0 for never.
     """
 
     name = "plan"
@@ -329,7 +331,8 @@ class PlanExecutor:
             self._known += 1
         plan.seen += 1
         at_once = plan.seen == 1 and self._is_new(nodes, args)
-        if plan.seen < self.hot and not at_once and not plan.failed:
+        times = max(self.hot, (self.hot - 1) * len(nodes) // SHORT)
+        if plan.seen < times and not at_once and not plan.failed:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True

@@ -72,7 +72,9 @@ CALLED = frozenset(
 )
 CURVES = frozenset("acos asin cos cosh exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
 """Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements; one number is none."""
-SUMMING = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
+LIBRARIES = frozenset(("conv_general_dilated", "dot_general"))
+"""Operations that are no part of the loops around them."""
+SUMMING = LIBRARIES | {"reduce_sum"}
 """Those that no library makes are additions which LLVM orders anew where it unrolls their loops."""
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
@@ -88,18 +90,18 @@ PASSING = MOVING | {"abs", "max", "min", "neg", "select_n", "stop_gradient"}
 def is_quick(device: Any, jaxpr: Any) -> bool:
     """Whether a program for a device is compiled so."""
     known = jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu"
-    return known and keeps(jaxpr, set(jaxpr.invars))
+    return known and keeps(jaxpr, set(jaxpr.invars), set())
 
 
-def keeps(jaxpr: Any, plain: set[Any]) -> bool:
+def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
     """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not, nor may loops.
 
     Where a product meets an addition, LLVM makes them one rounding. A short sum of products or of sums, which becomes a row of additions, may
-    have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there.
+    have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there, unless a
+    library comes between.
 
-    plain: the arguments that are no products or sums; results are put there that are none.
+    plain: the arguments that are no products or sums; results are put there that are none. joined: those that were put together, likewise.
     """
-    joined = False
     moved, sums = set(jaxpr.invars), set[Any]()
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
@@ -111,8 +113,8 @@ def keeps(jaxpr: Any, plain: set[Any]) -> bool:
         variables = [v for v in equation.invars if not hasattr(v, "val")]
         if name in MOVING and moved.issuperset(variables):
             moved.update(equation.outvars)
-        elif name in JOINING:
-            joined = True
+        elif name in JOINING or not (name in LIBRARIES or name in CALLED or joined.isdisjoint(variables)):
+            joined.update(equation.outvars)
         if name in APART and (name not in PASSING or plain.issuperset(variables)):
             plain.update(equation.outvars)
         if name in ("broadcast_in_dim", "reshape", "squeeze") and variables[:1] and variables[0] in sums:
@@ -130,9 +132,9 @@ def keeps(jaxpr: Any, plain: set[Any]) -> bool:
                 return False
             sums.update(equation.outvars)
         elif name in ADDING:
-            if joined and equation.outvars[0].aval.dtype.kind not in "biu":
+            if not joined.isdisjoint(variables) and equation.outvars[0].aval.dtype.kind not in "biu":
                 return False
-        elif name not in KEEPING and (name not in CALLED or joined or not calls_keep(equation, plain)):
+        elif name not in KEEPING and (name not in CALLED or not calls_keep(equation, plain, joined)):
             return False
     return True
 
@@ -143,18 +145,22 @@ def is_one_row(equation: Any) -> bool:
     return sum(shape[axis] > 1 for axis in equation.params["axes"]) <= 1
 
 
-def calls_keep(equation: Any, plain: set[Any]) -> bool:
+def calls_keep(equation: Any, plain: set[Any], joined: set[Any]) -> bool:
     """Whether what an operation calls keeps its bits; see `keeps`."""
     called = inner(equation)
     for jaxpr in called:
         alike = len(jaxpr.invars) == len(equation.invars)
-        known = {i for i, v in zip(jaxpr.invars, equation.invars) if hasattr(v, "val") or v in plain}
-        known = known if alike else set[Any]()
-        if not keeps(jaxpr, known):
+        pairs = list(zip(jaxpr.invars, equation.invars)) if alike else []
+        known = {i for i, v in pairs if hasattr(v, "val") or v in plain}
+        parts = {i for i, v in pairs if not hasattr(v, "val") and v in joined}
+        if not alike and not joined.isdisjoint(v for v in equation.invars if not hasattr(v, "val")):
             return False
+        if not keeps(jaxpr, known, parts):
+            return False
+        made = [(o, i) for o, i in zip(equation.outvars, jaxpr.outvars) if not hasattr(i, "val")]
         if len(called) == 1:
-            made = zip(equation.outvars, jaxpr.outvars)
-            plain.update(o for o, i in made if not hasattr(i, "val") and i in known)
+            plain.update(o for o, i in made if i in known)
+        joined.update(o for o, i in made if i in parts)
     return True
 
 
