@@ -244,7 +244,7 @@ def main(argv: list[str] | None = None) -> int:
         steps["jit"] = handwritten.step_of(*by_hand)
         steps["with .grad"] = handwritten.step_of(*by_hand, gradients=True)
         losses: dict[str, float] = {}
-        for _ in range(6):
+        for _ in range(20):
             losses = {n: float(s().item()) for n, s in steps.items()}
         executor.wait()
         again.settle(steps["xtensor"])

@@ -71,6 +71,7 @@ def may_differ(expected: Exception, found: Any) -> bool:
 @pytest.mark.skipif(torch is None, reason="torch is not installed: pip install -e '.[parity]'")
 class TestPolicies:
     @pytest.mark.parametrize("row", cast_rows(True), ids=str)
+    @pytest.mark.one_in(3)
     def test_what_is_cast_on_the_cpu_has_pytorch_s_dtypes(self, row: Row, full: bool):
         check(row, None if full else 2)
 

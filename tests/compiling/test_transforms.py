@@ -160,11 +160,13 @@ CASES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.one_in(2)
 def test_one_program(name: str) -> None:
     compiled_as_eager(*CASES[name]())
 
 
 @pytest.mark.parametrize("nest", test_nested.TWO[::4], ids=test_nested.name)
+@pytest.mark.one_in(2)
 def test_one_program_for_transforms_in_transforms(nest: Any) -> None:
     function = lambda x: test_nested.base(xtensor, x)
     for transform in reversed(nest):

@@ -66,6 +66,7 @@ IN_PROCESSES = {"data_parallel": 2, "pipelined": 4}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+@pytest.mark.one_in(2)
 def test_examples(name):
     path = str(EXAMPLES / f"{name}.py")
     done = (

@@ -86,6 +86,7 @@ def views_of(shape: tuple[int, ...], count: int = 60) -> list[Geometry]:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.one_in(2)
 def test_read_write_and_accumulate(shape: tuple[int, ...]) -> None:
     """All views of a shape go through one program each for read, write and scatter_add."""
     base = np.arange(math.prod(shape), dtype=F64).reshape(shape) + 1

@@ -54,6 +54,7 @@ def programs(name: str) -> int:
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.one_in(2)
 def test_as_in_pytorch(view: str, call: str, rng: np.random.Generator) -> None:
     torch = pytest.importorskip("torch")
     values = rng.normal(size=(4, 6, 5)).astype(np.float32)
@@ -371,6 +372,7 @@ MATRICES: dict[str, tuple[tuple[int, ...], Any]] = {
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("view", ["transpose", "slice", "expand", "select"])
+@pytest.mark.one_in(3)
 def test_a_kernel_that_reads_a_view_has_the_bits_of_one_that_does_not(
     view: str, kernel: str, rng: np.random.Generator
 ) -> None:
@@ -458,6 +460,7 @@ FOLDS: dict[str, Any] = {
 @pytest.mark.parametrize("dtype", [xtensor.float32, xtensor.bfloat16, xtensor.int32])
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("view", MATRICES)
+@pytest.mark.one_in(3)
 def test_a_reduction_rounds_the_same_whatever_was_read_before(
     view: str, fold: str, dtype: Any, rng: np.random.Generator
 ) -> None:

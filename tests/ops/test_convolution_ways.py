@@ -52,6 +52,7 @@ def compare(torch: Any, name: str, x: Any, w: Any, *args: Any) -> None:
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=str)
+@pytest.mark.one_in(2)
 def test_convolutions(torch: Any, rng: Any, case: Any) -> None:
     n, (batch, c, o), size, k, *rest = case
     for dtype in ("float32", "complex64"):

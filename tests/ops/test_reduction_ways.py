@@ -44,6 +44,7 @@ def odd(shape: tuple[int, ...], dtype: str) -> list[Any]:
 
 @pytest.mark.parametrize("name", ["cumprod", "logcumsumexp", "cummax", "cummin"])
 @pytest.mark.parametrize("shape", [(1,), (2, 0), (1031,), (4, 5, 6)])
+@pytest.mark.one_in(3)
 def test_scans_along_every_dimension(name: str, shape: tuple[int, ...]):
     for dtype in ("float32", "float64" if name == "logcumsumexp" else "int8"):
         ours, theirs = both(drawn(shape, dtype) / 10 if dtype.startswith("float") else drawn(shape, dtype))
@@ -91,6 +92,7 @@ def test_scans_of_infinities(values: list[float]):
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("shape", [(1031,), (3, 4, 6), (16411,)])
+@pytest.mark.one_in(3)
 def test_medians_and_ranks(shape: tuple[int, ...], dtype: str):
     for values in [drawn(shape, dtype), *(odd(shape, dtype) if dtype in FLOATS else [])]:
         ours, theirs = both(values)
@@ -124,6 +126,7 @@ def test_long_integers_are_in_order_whether_they_are_small_or_not(most: int, sha
 
 @pytest.mark.parametrize("size", [33, 16411])
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "nearest", "midpoint"])
+@pytest.mark.one_in(3)
 def test_quantiles_of_few_and_of_many(size: int, interpolation: str):
     for values in [drawn((2, size), "float32"), odd((2, size), "float32")[0]]:
         ours, theirs = both(values)

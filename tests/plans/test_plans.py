@@ -133,7 +133,7 @@ def test_a_long_graph_comes_more_often_before_it_is_compiled(
         return runs
 
     monkeypatch.setattr(plans, "hot", 3)
-    assert [compiled(n) for n in (4, 11, 60)] == [3, 3, 10]
+    assert [compiled(n) for n in (4, 11, 60)] == [3, 3, 5]
 
 
 def test_new_values_and_offsets_compile_nothing(plans: PlanExecutor) -> None:

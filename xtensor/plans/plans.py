@@ -57,7 +57,7 @@ SHARE = 8
 # A graph of which one node in so many would make a program of its own is a plan at once.
 DENSE = 4
 # Nodes of a graph whose program is compiled early.
-SHORT = 12
+SHORT = 24
 
 DECLINED = {
     reason: Fallback(reason)

@@ -47,7 +47,9 @@ ELEMENTS = 1 << 12
 NOTED = 512
 """Programs that are noted at most, each of which is held until then."""
 CALM = 5.0
-"""Seconds without a new program after which programs that are still called are compiled once more."""
+"""Seconds without a new program after which programs that are still called are compiled once more, at the earliest."""
+LONGER = 2
+"""Times the seconds of their first compiling that have to pass so: a process that ends meanwhile would wait for it."""
 
 KEEPING = frozenset(
     """
@@ -234,6 +236,10 @@ class Again:
         self._thread: threading.Thread | None = None
         self._ended = False
 
+    def _calm(self) -> float:
+        """Seconds without a new program that tell of a process which runs for long beside what compiling those that were noted took."""
+        return max(CALM, LONGER * sum([entry.seconds for _, entry in self._noted.values()]))
+
     def put_off(self) -> None:
         """Something new has been compiled."""
         self._last = time.monotonic()
@@ -295,7 +301,7 @@ class Again:
                 self._some.wait_for(lambda: self._ended, rest)
                 rest = 0.0
                 while not (self._jobs or self._ended):
-                    left = self._last + CALM - time.monotonic()
+                    left = self._last + self._calm() - time.monotonic()
                     if self._noted and left <= 0:
                         break
                     self._some.wait(left if self._noted else None)
