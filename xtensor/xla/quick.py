@@ -54,7 +54,7 @@ LONGER = 2
 KEEPING = frozenset(
     """
 abs acos and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp clz complex concatenate conj
-conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice eq eq_to exp exp2
+conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice eq eq_to erf_inv exp exp2
 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne neg nextafter not
 optimization_barrier or pad platform_index population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_window_max
 reduce_window_min reduce_xor rem reshape rev round rsqrt scatter scatter-max scatter-min select_n shift_left shift_right_arithmetic
@@ -72,7 +72,7 @@ NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 floa
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
-CURVES = frozenset("acos asin cos cosh exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
+CURVES = frozenset("acos asin cos cosh erf_inv exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
 """Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements; one number is none."""
 LIBRARIES = frozenset(("conv_general_dilated", "dot_general"))
 """Operations that are no part of the loops around them."""
@@ -113,7 +113,7 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
         if name in CURVES and any(v.aval.dtype == np.float64 and v.aval.size > 1 for v in values):
             return False
         variables = [v for v in equation.invars if not hasattr(v, "val")]
-        if name in MOVING and moved.issuperset(variables):
+        if name in LIBRARIES or (name in MOVING and moved.issuperset(variables)):
             moved.update(equation.outvars)
         elif name in JOINING or not (name in LIBRARIES or name in CALLED or joined.isdisjoint(variables)):
             joined.update(equation.outvars)
