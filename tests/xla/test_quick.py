@@ -296,6 +296,24 @@ def test_parts_that_a_library_multiplies_have_the_same_bits_in_additions(by_call
     assert not kept(lambda x: columns(x) + 1, x)
 
 
+def rows_added(x: jax.Array) -> jax.Array:
+    """Products added to rows, most of them more than once."""
+    return jnp.zeros_like(x).at[jnp.arange(2 * len(x)) % 7].add(jnp.concatenate([x * 3, x * x]))
+
+
+@pytest.mark.parametrize("function", [rows_added, jax.lax.erf_inv], ids=lambda f: f.__name__)
+def test_sums_of_rows_and_normal_numbers_have_the_same_bits(function: Any) -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (31, 103)).astype(np.float32)
+    assert kept(function, x)
+    way = quick.quickly(jax.make_jaxpr(function)(x).jaxpr, True)
+    assert way is not None
+    expected = jax.jit(function).lower(x).compile()(x)
+    assert (
+        np.asarray(jax.jit(lambda x: function(x)).lower(x).compile(way.options)(x)).tobytes()
+        == np.asarray(expected).tobytes()
+    )
+
+
 def test_long_programs_are_divided_among_the_processors_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick, "processors", lambda: 4)
     for length, parts in ((quick.MOST, 1), (quick.MOST + 1, 4)):

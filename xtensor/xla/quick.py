@@ -57,7 +57,7 @@ abs acos and argmax argmin asin bitcast_convert_type broadcast_in_dim ceil clamp
 conv_general_dilated convert_element_type copy cos cosh cummax cummin div dot_general dynamic_slice dynamic_update_slice eq eq_to erf_inv exp exp2
 expand_dims expm1 floor gather ge gt imag integer_pow iota is_finite le le_to log log1p logistic lt lt_to max min mul ne neg nextafter not
 optimization_barrier or pad platform_index population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_precision reduce_window_max
-reduce_window_min reduce_xor rem reshape rev round rsqrt scatter scatter-max scatter-min select_n shift_left shift_right_arithmetic
+reduce_window_min reduce_xor rem reshape rev round rsqrt scatter scatter-add scatter-max scatter-min select_n shift_left shift_right_arithmetic
 shift_right_logical sign sin sinh slice sort split sqrt square squeeze stack stop_gradient tanh tile top_k transpose unstack
 xla_metadata_value xor
 """.split()
