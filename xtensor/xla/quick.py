@@ -72,6 +72,7 @@ NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 floa
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
+LOOPS = frozenset(("scan", "while"))
 CURVES = frozenset("acos asin cos cosh erf_inv exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
 """Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements; one number is none."""
 LIBRARIES = frozenset(("conv_general_dilated", "dot_general"))
@@ -96,7 +97,7 @@ def is_quick(device: Any, jaxpr: Any) -> bool:
 
 
 def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
-    """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not, nor may loops.
+    """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not.
 
     Where a product meets an addition, LLVM makes them one rounding. A short sum of products or of sums, which becomes a row of additions, may
     have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there, unless a
@@ -115,7 +116,11 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
         variables = [v for v in equation.invars if not hasattr(v, "val")]
         if name in LIBRARIES or (name in MOVING and moved.issuperset(variables)):
             moved.update(equation.outvars)
-        elif name in JOINING or not (name in LIBRARIES or name in CALLED or joined.isdisjoint(variables)):
+        elif name not in CALLED and (
+            name in JOINING
+            or not joined.isdisjoint(variables)
+            or (name in LOOPS and any(JOINING & operations(called) for called in inner(equation)))
+        ):
             joined.update(equation.outvars)
         if name in APART and (name not in PASSING or plain.issuperset(variables)):
             plain.update(equation.outvars)
@@ -135,6 +140,11 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
             sums.update(equation.outvars)
         elif name in ADDING:
             if not joined.isdisjoint(variables) and equation.outvars[0].aval.dtype.kind not in "biu":
+                return False
+        elif name in LOOPS:
+            # What is carried is anything; a loop that runs once is a part of what is around it.
+            parted = not joined.isdisjoint(variables)
+            if not all(keeps(j, set(), set(j.invars) if parted else set()) for j in inner(equation)):
                 return False
         elif name not in KEEPING and (name not in CALLED or not calls_keep(equation, plain, joined)):
             return False
