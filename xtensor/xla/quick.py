@@ -63,6 +63,7 @@ xla_metadata_value xor
 """.split()
 )
 """Operations that have the same bits either way."""
+PRODUCTS = frozenset(("integer_pow", "mul", "square"))
 ADDING = frozenset(("add", "add_any", "sub"))
 JOINING = frozenset(("concatenate", "dynamic_update_slice", "pad", "scatter"))
 MOVING = JOINING | frozenset(
@@ -93,19 +94,20 @@ PASSING = MOVING | {"abs", "max", "min", "neg", "select_n", "stop_gradient"}
 def is_quick(device: Any, jaxpr: Any) -> bool:
     """Whether a program for a device is compiled so."""
     known = jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu"
-    return known and keeps(jaxpr, set(jaxpr.invars), set())
+    return known and keeps(jaxpr, set(jaxpr.invars), set(), set())
 
 
-def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
+def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bool:
     """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not.
 
     Where a product meets an addition, LLVM makes them one rounding. A short sum of products or of sums, which becomes a row of additions, may
     have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there, unless a
-    library comes between.
+    library comes between. A choice between products may become a choice between such pairs, and of two products of float64 either may be the one.
 
     plain: the arguments that are no products or sums; results are put there that are none. joined: those that were put together, likewise.
+    chosen: where results are put that are a choice between products or sums.
     """
-    moved, sums = set(jaxpr.invars), set[Any]()
+    moved, sums, products = set(jaxpr.invars), set[Any](), set[Any]()
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
         if any(v.aval.dtype.name not in NUMBERS for v in values):
@@ -126,6 +128,12 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
             plain.update(equation.outvars)
         if name in ("broadcast_in_dim", "reshape", "squeeze") and variables[:1] and variables[0] in sums:
             sums.update(equation.outvars)
+        if name in PRODUCTS or (name in MOVING and not products.isdisjoint(variables)):
+            products.update(equation.outvars)
+        if (name == "select_n" and not plain.issuperset(variables)) or (
+            name in MOVING and not chosen.isdisjoint(variables)
+        ):
+            chosen.update(equation.outvars)
         if name == "reduce_sum":
             (value,) = equation.invars
             exact = value.aval.dtype.kind in "biu"
@@ -139,14 +147,17 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any]) -> bool:
                 return False
             sums.update(equation.outvars)
         elif name in ADDING:
-            if not joined.isdisjoint(variables) and equation.outvars[0].aval.dtype.kind not in "biu":
+            (made,) = equation.outvars
+            either = made.aval.dtype == np.float64 and made.aval.size > 1 and products.issuperset(variables)
+            parted = not (joined | chosen).isdisjoint(variables)
+            if made.aval.dtype.kind not in "biu" and (parted or (either and len(variables) == 2)):
                 return False
         elif name in LOOPS:
             # What is carried is anything; a loop that runs once is a part of what is around it.
             parted = not joined.isdisjoint(variables)
-            if not all(keeps(j, set(), set(j.invars) if parted else set()) for j in inner(equation)):
+            if not all(keeps(j, set(), set(j.invars) if parted else set(), set()) for j in inner(equation)):
                 return False
-        elif name not in KEEPING and (name not in CALLED or not calls_keep(equation, plain, joined)):
+        elif name not in KEEPING and (name not in CALLED or not calls_keep(equation, plain, joined, chosen)):
             return False
     return True
 
@@ -157,7 +168,7 @@ def is_one_row(equation: Any) -> bool:
     return sum(shape[axis] > 1 for axis in equation.params["axes"]) <= 1
 
 
-def calls_keep(equation: Any, plain: set[Any], joined: set[Any]) -> bool:
+def calls_keep(equation: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bool:
     """Whether what an operation calls keeps its bits; see `keeps`."""
     called = inner(equation)
     for jaxpr in called:
@@ -167,12 +178,14 @@ def calls_keep(equation: Any, plain: set[Any], joined: set[Any]) -> bool:
         parts = {i for i, v in pairs if not hasattr(v, "val") and v in joined}
         if not alike and not joined.isdisjoint(v for v in equation.invars if not hasattr(v, "val")):
             return False
-        if not keeps(jaxpr, known, parts):
+        choices = set[Any]()
+        if not keeps(jaxpr, known, parts, choices):
             return False
         made = [(o, i) for o, i in zip(equation.outvars, jaxpr.outvars) if not hasattr(i, "val")]
         if len(called) == 1:
             plain.update(o for o, i in made if i in known)
         joined.update(o for o, i in made if i in parts)
+        chosen.update(o for o, i in made if i in choices)
     return True
 
 
