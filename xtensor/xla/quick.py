@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import math
 import os
 import threading
 import time
@@ -73,12 +74,9 @@ NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 floa
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
 )
-LOOPS = frozenset(("scan", "while"))
 CURVES = frozenset("acos asin cos cosh erf_inv exp exp2 expm1 log log1p logistic pow sin sinh tanh".split())
 """Functions of float64 by polynomials, which round otherwise where a short array has become a row of elements; one number is none."""
-LIBRARIES = frozenset(("conv_general_dilated", "dot_general"))
-"""Operations that are no part of the loops around them."""
-SUMMING = LIBRARIES | {"reduce_sum"}
+SUMMING = frozenset(("conv_general_dilated", "dot_general", "reduce_sum"))
 """Those that no library makes are additions which LLVM orders anew where it unrolls their loops."""
 LIBRARY = 1 << 12
 """Numbers of 32 bits from which their sum is a library's, whoever makes the other loops."""
@@ -98,7 +96,7 @@ def is_quick(device: Any, jaxpr: Any) -> bool:
 
 
 def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bool:
-    """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not.
+    """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not, nor may loops.
 
     Where a product meets an addition, LLVM makes them one rounding. A short sum of products or of sums, which becomes a row of additions, may
     have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there, unless a
@@ -107,7 +105,7 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bo
     plain: the arguments that are no products or sums; results are put there that are none. joined: those that were put together, likewise.
     chosen: where results are put that are a choice between products or sums.
     """
-    moved, sums, products = set(jaxpr.invars), set[Any](), set[Any]()
+    moved, sums, products, merged = set(jaxpr.invars), set[Any](), set[Any](), set[Any]()
     for equation in jaxpr.eqns:
         values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
         if any(v.aval.dtype.name not in NUMBERS for v in values):
@@ -116,14 +114,13 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bo
         if name in CURVES and any(v.aval.dtype == np.float64 and v.aval.size > 1 for v in values):
             return False
         variables = [v for v in equation.invars if not hasattr(v, "val")]
-        if name in LIBRARIES or (name in MOVING and moved.issuperset(variables)):
+        apart = is_library(equation)
+        if apart or (name in MOVING and moved.issuperset(variables)):
             moved.update(equation.outvars)
-        elif name not in CALLED and (
-            name in JOINING
-            or not joined.isdisjoint(variables)
-            or (name in LOOPS and any(JOINING & operations(called) for called in inner(equation)))
-        ):
+        elif name in JOINING or not (name in CALLED or joined.isdisjoint(variables)):
             joined.update(equation.outvars)
+        if is_merging(equation) or (not apart and not merged.isdisjoint(variables)):
+            merged.update(equation.outvars)
         if name in APART and (name not in PASSING or plain.issuperset(variables)):
             plain.update(equation.outvars)
         if name in ("broadcast_in_dim", "reshape", "squeeze") and variables[:1] and variables[0] in sums:
@@ -142,7 +139,12 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bo
                 not exact
                 and (value.aval.dtype != np.float32 or value.aval.size < LIBRARY)
                 and value not in sums
-                and not (value.aval.dtype == np.float32 and value in plain and is_one_row(equation))
+                and not (
+                    value.aval.dtype == np.float32
+                    and value in plain
+                    and value not in merged
+                    and is_one_row(equation)
+                )
             ):
                 return False
             sums.update(equation.outvars)
@@ -151,11 +153,6 @@ def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bo
             either = made.aval.dtype == np.float64 and made.aval.size > 1 and products.issuperset(variables)
             parted = not (joined | chosen).isdisjoint(variables)
             if made.aval.dtype.kind not in "biu" and (parted or (either and len(variables) == 2)):
-                return False
-        elif name in LOOPS:
-            # What is carried is anything; a loop that runs once is a part of what is around it.
-            parted = not joined.isdisjoint(variables)
-            if not all(keeps(j, set(), set(j.invars) if parted else set(), set()) for j in inner(equation)):
                 return False
         elif name not in KEEPING and (name not in CALLED or not calls_keep(equation, plain, joined, chosen)):
             return False
@@ -166,6 +163,24 @@ def is_one_row(equation: Any) -> bool:
     """Whether a reduction goes along one dimension: of several the two ways make loops of other lengths."""
     shape = equation.invars[0].aval.shape
     return sum(shape[axis] > 1 for axis in equation.params["axes"]) <= 1
+
+
+def is_library(equation: Any) -> bool:
+    """Whether an operation is no part of the loops around it: convolutions and products of matrices, not those with vectors."""
+    if equation.primitive.name != "dot_general":
+        return equation.primitive.name == "conv_general_dilated"
+    (contracted, _), (batch, _) = equation.params["dimension_numbers"]
+    left, right = [v.aval for v in equation.invars]
+    common = math.prod([left.shape[d] for d in (*contracted, *batch)])
+    return min(left.size, right.size) > common
+
+
+def is_merging(equation: Any) -> bool:
+    """Whether dimensions become one: XLA sums up along all of them instead."""
+    if equation.primitive.name != "reshape":
+        return False
+    given, made = [sum(n > 1 for n in v.aval.shape) for v in (equation.invars[0], equation.outvars[0])]
+    return made < given
 
 
 def calls_keep(equation: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bool:
