@@ -56,7 +56,7 @@ by_age = attrgetter("_xt_sequence_nr")
 SHARE = 8
 # A graph of which one node in so many would make a program of its own is a plan at once.
 DENSE = 4
-# Nodes of a graph whose program is compiled early.
+# Before a graph is compiled it comes `hot - 1` times for every so many of its nodes.
 SHORT = 24
 
 DECLINED = {

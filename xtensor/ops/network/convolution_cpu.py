@@ -252,7 +252,7 @@ def depthwise_weight(
 ) -> Any:
     """The gradient of the weight of a convolution in which every channel has one kernel."""
     batch, spatial = x.shape[0], tuple(range(2, grad.ndim))
-    if grad.size <= FEW:
+    if not any(map(is_open, grad.shape)) and grad.size <= FEW:
         sums = [(part * grad).sum((0, *spatial)) for part in shifted(x, shape[2:], stride, padding, dilation)]
         return jnp.stack(sums).T.reshape(shape)
     terms = next(k for k in range(TERMS, 0, -1) if batch % k == 0)
