@@ -13,7 +13,7 @@ import pytest
 import xtensor
 from xtensor.lowering import transposes
 from xtensor.operators.operator import REGISTRY
-from xtensor.ops.network import attention, convolution
+from xtensor.ops.network import attention, convolution, convolution_cpu
 from xtensor.ops.reduce import cumulative, sorting
 from xtensor.xla.platforms import CHOICES, on_cpu
 from xtensor.xla.segments import apart
@@ -151,6 +151,27 @@ def test_the_transpose_of_a_depthwise_convolution(full: bool) -> None:
             out, pull = jax.vjp(lambda x, w=w, one=one: one.run(x, w), x)
             grad = jnp.asarray(random.normal(size=out.shape))
             found = one.pull_input(grad, w, x.shape)
+            np.testing.assert_allclose(found, pull(grad)[0], rtol=1e-12, atol=1e-12)
+
+    call(check)
+
+
+@pytest.mark.parametrize(("batch", "stride"), [(3, 1), (8, 2)])
+def test_sums_for_each_element_of_a_depthwise_kernel_are_those_of_many(
+    monkeypatch: pytest.MonkeyPatch, batch: int, stride: int
+) -> None:
+    random = np.random.default_rng(0)
+
+    def check() -> None:
+        x, w = (jnp.asarray(random.normal(size=shape)) for shape in ((batch, 3, 9, 8), (3, 1, 3, 2)))
+        one = convolution.Convolution(2, w.shape, stride, 1, 1, 3)
+        out, pull = jax.vjp(lambda w: one.run(x, w), w)
+        grad = jnp.asarray(random.normal(size=out.shape))
+        for few in (0, grad.size):
+            monkeypatch.setattr(convolution_cpu, "FEW", few)
+            found = convolution_cpu.depthwise_weight(
+                grad, x, w.shape, (stride, stride), ((1, 1), (1, 1)), (1, 1)
+            )
             np.testing.assert_allclose(found, pull(grad)[0], rtol=1e-12, atol=1e-12)
 
     call(check)
