@@ -51,6 +51,34 @@ def compare(torch: Any, name: str, x: Any, w: Any, *args: Any) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5 * max(1, np.abs(theirs).max(initial=0)))
 
 
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding", "dilation", "parts"),
+    [
+        ((32, 35), (16, 16), (16, 16), 0, 1, 2),  # blocks side by side, the last rows unmet
+        ((7, 9), (4, 3), (4, 3), 1, 1, 2),
+        ((5, 4), (3, 3), (2, 1), 1, 2, 6),  # few places
+        ((37, 31), (3, 2), (1, 2), 1, 1, 6),
+        ((37, 31), (7, 5), (1, 2), 1, 1, 12),
+        ((1031,), (3,), (1,), 1, 1, 3),
+    ],
+)
+def test_inputs_are_unfolded_by_few_parts(rng: Any, size, kernel, stride, padding, dilation, parts) -> None:
+    n = len(size)
+    x, w = rng.standard_normal((2, 3, *size)), rng.standard_normal((4, 3, *kernel))
+    where = stride, ((padding, padding),) * n, (dilation,) * n
+
+    def unfolded(x: Any) -> Any:
+        return convolution_cpu.unfolded(x, 2, kernel, *where)
+
+    made = np.asarray(unfolded(x.astype("float32")))
+    each = np.stack(list(map(np.asarray, convolution_cpu.shifted(x.astype("float32"), kernel, *where))), 2)
+    np.testing.assert_array_equal(made, each)
+    text = str(jax.make_jaxpr(unfolded)(x.astype("float32")))
+    assert text.count(" slice[") == parts
+    expected = jax.lax.conv_general_dilated(x, w, *where[:2], rhs_dilation=where[2])
+    np.testing.assert_allclose(convolution_cpu.by_columns(x, w, *where), expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("case", PLAIN, ids=str)
 @pytest.mark.one_in(2)
 def test_convolutions(torch: Any, rng: Any, case: Any) -> None:

@@ -14,6 +14,7 @@ import xtensor
 from tests.expressions import expressions
 from xtensor.ops.create import draws, sampling
 from xtensor.xla import compiles
+from xtensor.xla.pending import Work, Workers
 from xtensor.xla.x64 import call
 
 test_arguments = expressions(
@@ -456,11 +457,41 @@ def test_in_place_draws_reach_views_and_count_as_writes():
 def test_a_shape_s_first_numbers_come_out_of_a_longer_row_with_the_same_bits(kernel, shape):
     numbers = (np.float64(1.5),) if kernel is sampling.exponential else ()
     place, args = xtensor.device("cpu"), (np.int64(7), np.int64(3), *numbers)
-    row = call(sampling.longer, kernel, shape, xtensor.float32, place, *args)
+    row = call(sampling.Drawing(kernel, shape, xtensor.float32, place, *args).drawn)
     exact = call(sampling.program(kernel, shape, xtensor.float32, place), *args)
     assert row.shape == exact.shape == shape
     assert (row.dtype, row.committed, row.sharding) == (exact.dtype, exact.committed, exact.sharding)
     assert np.asarray(row).tobytes() == np.asarray(exact).tobytes()
+
+
+def test_numbers_are_not_drawn_while_their_program_is_compiled_unless_somebody_asks(monkeypatch):
+    draws_made = []
+    values = sampling.Drawing.values
+
+    def counted(self):
+        draws_made.append(self.shape)
+        return values(self)
+
+    def draw():
+        xtensor.manual_seed(3)
+        weight = xtensor.nn.Parameter(xtensor.empty(1031, 3))
+        with xtensor.no_grad():
+            weight.uniform_()
+            weight.normal_(2, 3)
+            other = xtensor.randn(1031, 5)
+            other.copy_(xtensor.zeros(1031, 5))
+        return weight, other, xtensor.rand(1033), xtensor.randint(7, (1037,))
+
+    monkeypatch.setattr(sampling.Drawing, "values", counted)
+    with monkeypatch.context() as patch:
+        patch.setattr(sampling, "making", lambda *_: Work(int))
+        patch.setattr(sampling, "workers", Workers(2))
+        waiting = draw()
+        assert draws_made == [] and waiting[0]._version == 2
+        found = [t.numpy(force=True) for t in waiting]
+    assert draws_made == [(1031, 3), (1033,), (1037,)]
+    for values_found, exact in zip(found, draw(), strict=True):
+        np.testing.assert_array_equal(values_found, exact.numpy(force=True))
 
 
 @pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 1031, 4096, 4097])

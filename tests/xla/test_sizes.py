@@ -707,6 +707,19 @@ def test_padding_is_never_seen(name: str, dtype: str) -> None:
         padded_against_exact(function, shapes, n, np.dtype(dtype))
 
 
+def test_sizes_of_a_program_that_turns_out_to_be_refused_have_programs_of_their_own(monkeypatch: Any) -> None:
+    def refuses(*_: Any) -> Any:
+        raise Refused("only when it is run")
+
+    monkeypatch.setattr(spans, "run", refuses)
+    before = sizes.stats()["refused"]
+    for rows in (31, 32, 33, 34, 35, 36):
+        x = xtensor.linspace(-1, 1, rows * 8).reshape(rows, 8)
+        np.testing.assert_array_equal((x.sigmoid() * 2).numpy(), (x * 1).sigmoid().numpy() * 2)
+    # Of each function once, in the spans that these are in.
+    assert 0 < sizes.stats()["refused"] - before <= 6
+
+
 def test_what_has_no_rule_is_refused() -> None:
     refused: list[Case] = [
         (lambda a: jnp.fft.fft(a), lambda n: [(n,)]),

@@ -238,7 +238,7 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
 def later(op: Operator, program: Any, arrays: list[Any]) -> Any:
     """What a program will give whose call may wait; errors as of `invoke`."""
     try:
-        return call(program, *beside(arrays))
+        return call(program, *map(as_operand, beside(arrays)))
     except Exception as error:
         raise clean(op, error) from None
 

@@ -382,7 +382,9 @@ def refill(
         self,
         function,
         title,
-        lambda: sampling.drawn(kernel, tuple(sizes_of(self)), self.dtype, self.device, source, *numbers),
+        lambda: sampling.drawn(
+            kernel, tuple(sizes_of(self)), self.dtype, self.device, source, *numbers, later=True
+        ),
     )
 
 

@@ -225,7 +225,7 @@ def make_like(
             wrap(sampling.drawn(kernel, sizes, dtypes.complex64, place, source, *numbers)), chosen
         )
     elif strides is None or strides == geometry.contiguous_strides(sizes):
-        made = wrap(sampling.drawn(kernel, sizes, chosen, place, source, *numbers))
+        made = wrap(sampling.drawn(kernel, sizes, chosen, place, source, *numbers, later=True))
     else:
         array = sampling.drawn(kernel, storage_shape(sizes, strides), chosen, place, source, *numbers)
         made = wrap_strided(array, sizes, strides)

@@ -16,11 +16,16 @@ from ...operators.options import check_layout, finish, into_out, pick_device, pi
 from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
+from ...xla import segments
 from ...xla.cache import bounded
+from ...xla.executables import form_named
+from ...xla.pending import Work, workers
 from ...xla.placing import from_host
 from ...xla.sizes import count_host, enabled
+from ...xla.sizes.spans import Late
 from ...xla.symbolic import is_open
-from ...xla.x64 import call, jit
+from ...xla.threads import others
+from ...xla.x64 import call, jit, prepare
 from . import draws
 
 __all__ = ["drawn", "integer_range", "make"]
@@ -164,8 +169,9 @@ def drawn(
     place: devices.device,
     generator: Generator,
     *numbers: Any,
+    later: bool = False,
 ) -> Any:
-    """An array of random numbers."""
+    """An array of random numbers. later: whether it may be pending."""
     if place.type == "meta":
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw(each=kernel is permutation)
@@ -174,7 +180,10 @@ def drawn(
     if plain and made.sized.serves():
         if kernel is permutation:
             return call(shuffled, shape[0], dtype, place, seed, draw)
-        return call(longer, kernel, shape, dtype, place, seed, draw, *numbers)
+        drawing = Drawing(kernel, shape, dtype, place, seed, draw, *numbers)
+        if later and workers.count > 1 and segments.allowed() and not others and not drawing.begun().done:
+            return drawing.pending(form_named(shape, dtype.numpy.name, False))
+        return call(drawing.drawn)
     return call(made, seed, draw, *numbers)
 
 
@@ -196,20 +205,52 @@ def piece(kernel: Kernel, length: int, dtype: dtypes.dtype, place: devices.devic
     return jit(run, out_shardings=devices.sharding_of(place))
 
 
-def longer(
-    kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, *args: Any
-) -> Any:
+@bounded(256)
+def making(
+    kernel: Kernel, length: int, dtype: dtypes.dtype, place: devices.device, kinds: tuple[type, ...]
+) -> Work:
+    """What compiles a kernel for some numbers of a row, beside the program. kinds: of its seed, draw and numbers."""
+    program = piece(kernel, length, dtype, place)
+    made = Work(lambda: prepare(program, np.uint32(0), *[kind(0) for kind in kinds]))
+    workers.submit(made)
+    return made
+
+
+class Drawing(Late):
     """The numbers for a shape in pieces of a longer row of them, since each depends on its own index alone.
 
-    8,000 numbers too many take 0.1 ms, a program for them 70 or more.
+    8,000 numbers too many take 0.1 ms, a program for them 70 or more. While that is compiled they are not drawn unless somebody asks: weights
+    are made one after the other, and often others are put in their place.
     """
-    count = math.prod(shape)
-    count_host()
-    length = SHORT if count <= FEW * SHORT else LONG
-    draw = piece(kernel, length, dtype, place)
-    found = [draw(np.uint32(first), *args) for first in range(0, count, length)]
-    row = np.asarray(found[0])[:count] if len(found) == 1 else np.concatenate(found)[:count]
-    return from_host(np.array(row).reshape(shape), found[0].sharding, found[0].committed)
+
+    __slots__ = ("args", "kind", "length", "shape")
+
+    def __init__(
+        self, kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, *args: Any
+    ) -> None:
+        super().__init__(devices.sharding_of(place), True)
+        self.shape = shape
+        self.length = SHORT if math.prod(shape) <= FEW * SHORT else LONG
+        self.kind = kernel, self.length, dtype, place
+        self.args = args
+
+    def begun(self) -> Work:
+        """What compiles the program."""
+        return making(*self.kind, tuple(map(type, self.args)))
+
+    def drawn(self) -> Any:
+        """The numbers as an array."""
+        return from_host(np.array(self.values()), self.sharding, self.committed)
+
+    def values(self) -> Any:
+        count = math.prod(self.shape)
+        count_host()
+        draw = piece(*self.kind)
+        found = [np.asarray(call(draw, np.uint32(i), *self.args)) for i in range(0, count, self.length)]
+        return (found[0] if len(found) == 1 else np.concatenate(found))[:count].reshape(self.shape)
+
+    def drop(self) -> None:
+        """Numbers hold nothing."""
 
 
 @bounded(64)
@@ -260,7 +301,7 @@ def make(
             wrap(drawn(kernel, sizes, dtypes.complex64, place, source, *numbers)), chosen
         )
     else:
-        made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers))
+        made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers, later=True))
     if out is not None:
         write_out(function, out, made, [])
         made = out

@@ -43,6 +43,10 @@ COLUMN_LIMIT = 32
 TERMS = 8
 """How many products are added up element by element, in one vectorised loop, before XLA's reduction takes over."""
 
+MANY_TAPS = 16
+"""Elements of a kernel beyond which an input is unfolded dimension by dimension."""
+FEW_PLACES = 1 << 9
+"""Places of all samples up to which it is."""
 FEW = 1 << 15
 """Elements up to which a sum for each of a kernel's elements is as fast, and compiles four times as fast."""
 FEW_CHANNELS = 4
@@ -105,6 +109,30 @@ def shifted(x: Any, kernel: Sequence[int], stride: Any, padding: Any, dilation: 
         yield lax.slice(x, (0, 0, *start), (batch, channels, *limit), (1, 1, *stride))
 
 
+def unfolded(x: Any, at: int, kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
+    """What each element of a kernel meets, as one more dimension `at` which the elements lie along; places come last, as the input has them.
+
+    A kernel whose blocks lie side by side meets each element once: nothing is taken twice. Few places are unfolded dimension by dimension,
+    which is fewer parts to compile; many in one pass.
+    """
+    count = x.shape[2 - at] * math.prod(x.shape[2:])
+    blocks = all(k == s and (k == 1 or d == 1) for k, s, d in zip(kernel, stride, dilation, strict=True))
+    if not blocks and math.prod(kernel) <= MANY_TAPS and not at_most(count, FEW_PLACES):
+        return jnp.stack(list(shifted(x, kernel, stride, padding, dilation)), at)
+    x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), (0, 0, 0), *((low, high, 0) for low, high in padding)))
+    n = len(kernel)
+    for i, (k, s, d) in enumerate(zip(kernel, stride, dilation, strict=True)):
+        axis = x.ndim - n + i
+        out = (x.shape[axis] - d * (k - 1) - 1) // s + 1
+        if blocks:
+            x = lax.slice_in_dim(x, 0, out * s, 1, axis)
+            x = jnp.moveaxis(x.reshape((*x.shape[:axis], out, s, *x.shape[axis + 1 :])), axis + 1, at + i)
+        else:
+            parts = [lax.slice_in_dim(x, j * d, j * d + (out - 1) * s + 1, s, axis) for j in range(k)]
+            x = jnp.stack(parts, at + i)
+    return x.reshape((*x.shape[:at], math.prod(kernel), *x.shape[at + n :]))
+
+
 def has_few_places(
     batch: int, sizes: Sequence[int], out: Sequence[int], weight: Sequence[int], groups: int
 ) -> bool:
@@ -129,11 +157,10 @@ def is_row(sizes: Sequence[int]) -> bool:
 
 def by_columns(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """A convolution as one product of the weight with the unfolded input, whose samples lie side by side."""
-    parts = list(shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation))
-    columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
-    columns = columns.reshape((x.shape[1] * len(parts), -1))
+    parts = unfolded(jnp.swapaxes(x, 0, 1), 1, weight.shape[2:], stride, padding, dilation)
+    columns = parts.reshape((parts.shape[0] * parts.shape[1], -1))
     made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=convolution_precision())
-    return jnp.swapaxes(made.reshape((weight.shape[0], *parts[0].shape[1:])), 0, 1)
+    return jnp.swapaxes(made.reshape((weight.shape[0], *parts.shape[2:])), 0, 1)
 
 
 def has_phases(sizes: Sequence[int], weight: Sequence[int], stride: Any, dilation: Any, groups: int) -> bool:
@@ -225,9 +252,8 @@ def spread_by_phases(x: Any, weight: Any, stride: Any, padding: Any, out: Sequen
 
 def unfolded_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
     """The gradient of the weight of `by_columns`: one product for all samples."""
-    parts = list(shifted(jnp.swapaxes(x, 0, 1), shape[2:], stride, padding, dilation))
-    columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
-    columns = columns.reshape((x.shape[1] * len(parts), -1))
+    parts = unfolded(jnp.swapaxes(x, 0, 1), 1, shape[2:], stride, padding, dilation)
+    columns = parts.reshape((parts.shape[0] * parts.shape[1], -1))
     rows = jnp.swapaxes(grad, 0, 1).reshape((grad.shape[1], -1))
     return jnp.matmul(rows, columns.T, precision=convolution_precision()).reshape(shape)
 
@@ -240,9 +266,8 @@ def row_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: An
 
 def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
     """The gradient of the weight of `by_columns`: a product for every sample."""
-    parts = list(shifted(x, shape[2:], stride, padding, dilation))
-    columns = jnp.stack([flat(part) for part in parts], 2)
-    columns = columns.reshape((x.shape[0], x.shape[1] * len(parts), -1))
+    parts = unfolded(x, 2, shape[2:], stride, padding, dilation)
+    columns = parts.reshape((x.shape[0], parts.shape[1] * parts.shape[2], -1))
     products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=convolution_precision())
     return products.sum(0).T.reshape(shape)
 

@@ -539,7 +539,7 @@ def _overwrite(
         node.targets = (form_of(target),)
         if source is not None:
             node.shape, node.dtype, node.place = tuple(sizes_of(source)), source.dtype, source.device
-    before = target._xt_storage.array
+    before = target._xt_storage.operand
     if type(before) is MetaArray:
         store(target, None)
         bump(target, name)
@@ -601,7 +601,7 @@ def copy_program(
 def copy_values(target: Tensor, source: Tensor) -> bool:
     """Copy values in one program, where that saves one; else False."""
     storage, view = target._xt_storage, target._xt_view
-    donate = storage is not source._xt_storage and storage.sole_owner()
+    donate = view is not None and storage is not source._xt_storage and storage.sole_owner()
     array, recipe = operand_of(source)
     changes = tuple(sizes_of(source)) != tuple(sizes_of(target)) or source.dtype is not target.dtype
     if recipe is None and (view is None or not changes):

@@ -49,6 +49,7 @@ __all__ = [
     "Waiter",
     "begin",
     "describe",
+    "allowed",
     "enable",
     "enabled",
     "finish",
@@ -292,6 +293,11 @@ def enable(on: bool) -> None:
 def enabled() -> bool:
     """Whether calls may wait."""
     return state.segment is not None
+
+
+def allowed() -> bool:
+    """Whether calls may wait here, though at the time none does since that would not pay."""
+    return state.on and not state.blocks
 
 
 @contextlib.contextmanager

@@ -132,7 +132,12 @@ class Node:
         self.signature: Signature = signature
         self.sources = sources
         self.first = -1 if parent is None else parent.first - len(parent.avals)
-        self.waits = parent is not None and not (signature.is_long() and called.is_ready(signature))
+        # Behind a call whose program is being compiled all do that may: what comes next is found out meanwhile.
+        self.waits = (
+            parent is not None
+            and bool(signature.avals)
+            and (parent.unmade or not (signature.is_long() and called.is_ready(signature)))
+        )
         self.avals: Sequence[Any] = signature.avals if self.waits else ()
         self.aval = self.avals[0] if self.avals else None
         # Why a segment that comes to here is to run; empty where it is not.
@@ -140,7 +145,6 @@ class Node:
         if parent is not None and self.waits:
             self.size = parent.size + signature.size
             self.work = parent.work + signature.work
-        # While programs are being compiled, what comes next is found out meanwhile.
         self.unmade = parent is not None and self.waits and (parent.unmade or not called.is_ready(signature))
         full = self.waits and ((self.work > pace().long and not self.unmade) or self.size > HELD_BYTES)
         self.ends = WORK if full else ""

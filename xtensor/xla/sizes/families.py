@@ -228,13 +228,23 @@ class Families:
         with _lock:
             entry = self.entry(program, sizes, make, leaves, tree)
         way = None if entry is None else entry.way
-        if way is None or not way.direct:
+        if entry is None or way is None or not way.direct:
             return None
         exact = way.program.exact
         if way.program.proven:
             return Expected(way.avals, None, exact)
-        examples, run = way.examples(leaves), way.program.run
-        return Expected(way.avals, lambda told: self.prepare(run, *examples, told=told), exact)
+        examples = way.examples(leaves)
+        forms = jax.tree.unflatten(tree, list(map(like, leaves)))
+
+        def prepare(told: Any) -> None:
+            try:
+                self.prepare(way.program.run, *examples, told=told)
+            except Exception:  # what cannot be run longer has a program of its own, which is compiled as soon
+                entry.way = None
+                way.program.refuse()
+                self.prepare(program, *forms)
+
+        return Expected(way.avals, prepare, exact)
 
     def entry(self, program: Any, sizes: Vector, make: Any, leaves: list[Any], tree: Any) -> Met | None:
         """What is known of a signature; None where it is none of those that may be answered."""

@@ -297,6 +297,7 @@ class Spanning:
     """
 
     def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
+        self.family, self.spans = family, spans
         source = Source(family, spans)
         found = remembered("sizes", source, source.facts)
         if found is None:
@@ -320,6 +321,11 @@ class Spanning:
         padded.__name__ = padded.__qualname__ = family.function.__name__
         padded.sized = NEVER  # pyright: ignore[reportFunctionMemberAccess]
         self.run = family.jit(padded)
+
+    def refuse(self) -> None:
+        """Have sizes in these spans answered by programs of their own, since it turns out that there is none for all."""
+        self.family.programs[self.spans] = None
+        counts["refused"] += 1
 
 
 def told(dim: str, sizes: dict[str, int]) -> Any:
@@ -371,7 +377,7 @@ class Way:
         except Exception:
             if program.proven:
                 raise
-            counts["refused"] += 1
+            program.refuse()
             return None
         if not program.proven:
             program.proven = True
