@@ -154,6 +154,25 @@ def test_what_is_read_by_indices_waits_and_indices_are_checked_at_once(together:
         assert found.tolist() == [6.0, 2.0 * N - 2, 6.0] and gradient.sum() == 6
 
 
+def test_a_call_that_takes_long_waits_while_what_it_takes_is_being_compiled(
+    together: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structures.state, "hot", 1 << 30)
+    x, w = xtensor.full((N, 257), 0.5), xtensor.full((257, 257), 0.25)
+    for _ in range(2):
+        (x @ w).sum().item()
+    assert not pends(x @ w)
+    monkeypatch.setattr(workers, "submit", lambda work: None)
+    y = x.erfc()
+    z = y @ w
+    assert pends(y) and pends(z)
+    first = z.sum().item()
+    y = x.erfc()
+    z = y @ w
+    assert not (pends(y) or pends(z))
+    assert z.sum().item() == first
+
+
 def test_errors_are_raised_by_their_call(together: None) -> None:
     x = xtensor.ones(N).cosh()
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):
