@@ -204,7 +204,7 @@ def test_short_sums_of_what_is_no_product_give_the_same_bits(shape: tuple[int, .
 
     jaxpr = jax.make_jaxpr(function)(x).jaxpr
     way = quick.quickly(jaxpr, True)
-    assert quick.keeps(jaxpr, set(jaxpr.invars), set(), set()) and way is not None and not way.extra
+    assert quick.keeps(jaxpr) and way is not None and not way.extra
     expected = jax.jit(function).lower(x).compile()(x)
     found = jax.jit(lambda x: function(x)).lower(x).compile(way.options)(x)
     assert [np.asarray(a).tobytes() for a in found] == [np.asarray(a).tobytes() for a in expected]
@@ -223,7 +223,7 @@ def test_loops_as_they_are_written_give_the_same_bits(shape: tuple[int, ...]) ->
 
     jaxpr = jax.make_jaxpr(function)(x, m).jaxpr
     way = quick.quickly(jaxpr, True)
-    assert quick.keeps(jaxpr, set(jaxpr.invars), set(), set()) and way is not None and way.extra
+    assert quick.keeps(jaxpr) and way is not None and way.extra
     expected = jax.jit(function).lower(x, m).compile()(x, m)
     for names in (quick.NOT_UNROLLED, quick.FOR_SIZE):
         anew = jax.jit(lambda x, m: function(x, m))  # whose lowered module JAX does not know to be compiled
@@ -268,14 +268,14 @@ def test_the_branch_of_another_platform_does_not_count() -> None:
         return jax.lax.platform_dependent(x, cpu=lambda x: jnp.cumsum(x, 0), default=jnp.tanh)
 
     x = np.zeros((4, 4), np.float32)
-    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr, set(), set(), set())
-    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr, set(), set(), set())
+    assert quick.keeps(jax.make_jaxpr(function)(x).jaxpr)
+    assert not quick.keeps(jax.make_jaxpr(chosen)(x).jaxpr)
 
 
 def kept(function: Any, *given: Any) -> bool:
     with jax.enable_x64(True):
         jaxpr = jax.make_jaxpr(function)(*given).jaxpr
-    return quick.keeps(jaxpr, set(jaxpr.invars), set(), set())
+    return quick.keeps(jaxpr)
 
 
 def test_a_power_of_one_number_of_float64_has_the_same_bits() -> None:

@@ -14,7 +14,10 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import enum
+import functools
 import math
+import operator
 import os
 import threading
 import time
@@ -70,6 +73,7 @@ JOINING = frozenset(("concatenate", "dynamic_update_slice", "pad", "scatter"))
 MOVING = JOINING | frozenset(
     "broadcast_in_dim convert_element_type copy expand_dims reshape rev slice split squeeze stack tile transpose unstack".split()
 )
+RESHAPING = frozenset(("broadcast_in_dim", "reshape", "squeeze"))
 NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())
 CALLED = frozenset(
     "jit pjit closed_call core_call custom_jvp_call custom_vjp_call remat remat2 checkpoint cond".split()
@@ -89,74 +93,120 @@ PASSING = MOVING | {"abs", "max", "min", "neg", "select_n", "stop_gradient"}
 """Those of them that hand on what they are given, or a part of it."""
 
 
+class Trait(enum.Flag):
+    """What is known of a value within a program."""
+
+    MOVED = enum.auto()
+    """What is computed elsewhere, by a library or before the program, its elements moved at most."""
+    JOINED = enum.auto()
+    """Parts that were put together of what was computed."""
+    PLAIN = enum.auto()
+    """Neither a product nor a sum."""
+    CHOSEN = enum.auto()
+    """A choice between products or sums."""
+    PRODUCT = enum.auto()
+    SUM = enum.auto()
+    MERGED = enum.auto()
+    """Of dimensions that a reshape made one: XLA sums up along all of them instead."""
+
+
+NOTHING, ALL = Trait(0), ~Trait(0)
+ENTERING, LEAVING = Trait.PLAIN | Trait.JOINED, Trait.PLAIN | Trait.JOINED | Trait.CHOSEN
+"""Traits that values keep where a called jaxpr begins, and where it ends."""
+
+
 def is_quick(device: Any, jaxpr: Any) -> bool:
     """Whether a program for a device is compiled so."""
     known = jaxlib.version.__version_info__[:2] in KNOWN and device.platform == "cpu"
-    return known and keeps(jaxpr, set(jaxpr.invars), set(), set())
+    return known and keeps(jaxpr)
 
 
-def keeps(jaxpr: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bool:
-    """Whether all operations of a jaxpr have the same bits either way; those of shorter floats and complex ones may not, nor may loops.
+def keeps(jaxpr: Any) -> bool:
+    """Whether all operations of a program have the same bits either way."""
+    return traits_within(jaxpr, dict.fromkeys(jaxpr.invars, Trait.PLAIN)) is not None
+
+
+def traits_within(jaxpr: Any, known: dict[Any, Trait]) -> dict[Any, Trait] | None:
+    """The traits of a jaxpr's values, where all its operations have the same bits either way; else None, as for shorter floats and complex
+    numbers, which may not, and loops. known: what is known of its arguments.
 
     Where a product meets an addition, LLVM makes them one rounding. A short sum of products or of sums, which becomes a row of additions, may
     have other such pairs, and so may an addition of parts that were put together of what was computed: the two ways branch otherwise there, unless a
     library comes between. A choice between products may become a choice between such pairs, and of two products of float64 either may be the one.
-
-    plain: the arguments that are no products or sums; results are put there that are none. joined: those that were put together, likewise.
-    chosen: where results are put that are a choice between products or sums.
     """
-    moved, sums, products, merged = set(jaxpr.invars), set[Any](), set[Any](), set[Any]()
+    traits = {v: known.get(v, NOTHING) | Trait.MOVED for v in jaxpr.invars}
     for equation in jaxpr.eqns:
-        values = [v for v in (*equation.invars, *equation.outvars) if hasattr(v.aval, "dtype")]
-        if any(v.aval.dtype.name not in NUMBERS for v in values):
-            return False
-        name = equation.primitive.name
-        if name in CURVES and any(v.aval.dtype == np.float64 and v.aval.size > 1 for v in values):
-            return False
-        variables = [v for v in equation.invars if not hasattr(v, "val")]
-        apart = is_library(equation)
-        if apart or (name in MOVING and moved.issuperset(variables)):
-            moved.update(equation.outvars)
-        elif name in JOINING or not (name in CALLED or joined.isdisjoint(variables)):
-            joined.update(equation.outvars)
-        if is_merging(equation) or (not apart and not merged.isdisjoint(variables)):
-            merged.update(equation.outvars)
-        if name in APART and (name not in PASSING or plain.issuperset(variables)):
-            plain.update(equation.outvars)
-        if name in ("broadcast_in_dim", "reshape", "squeeze") and variables[:1] and variables[0] in sums:
-            sums.update(equation.outvars)
-        if name in PRODUCTS or (name in MOVING and not products.isdisjoint(variables)):
-            products.update(equation.outvars)
-        if (name == "select_n" and not plain.issuperset(variables)) or (
-            name in MOVING and not chosen.isdisjoint(variables)
+        if any(
+            v.aval.dtype.name not in NUMBERS
+            for v in (*equation.invars, *equation.outvars)
+            if hasattr(v.aval, "dtype")
         ):
-            chosen.update(equation.outvars)
-        if name == "reduce_sum":
-            (value,) = equation.invars
-            exact = value.aval.dtype.kind in "biu"
-            # A sum of sums is one sum.
-            if (
-                not exact
-                and (value.aval.dtype != np.float32 or value.aval.size < LIBRARY)
-                and value not in sums
-                and not (
-                    value.aval.dtype == np.float32
-                    and value in plain
-                    and value not in merged
-                    and is_one_row(equation)
-                )
-            ):
-                return False
-            sums.update(equation.outvars)
-        elif name in ADDING:
-            (made,) = equation.outvars
-            either = made.aval.dtype == np.float64 and made.aval.size > 1 and products.issuperset(variables)
-            parted = not (joined | chosen).isdisjoint(variables)
-            if made.aval.dtype.kind not in "biu" and (parted or (either and len(variables) == 2)):
-                return False
-        elif name not in KEEPING and (name not in CALLED or not calls_keep(equation, plain, joined, chosen)):
+            return None
+        given = [traits.get(v, NOTHING) for v in equation.invars if is_variable(v)]
+        if not keeps_bits(equation, given):
+            return None
+        traits.update(dict.fromkeys(equation.outvars, traits_of(equation, given)))
+        if equation.primitive.name in CALLED:
+            made = called_traits(equation, traits)
+            if made is None:
+                return None
+            for variable, more in made.items():
+                traits[variable] |= more
+    return traits
+
+
+def is_variable(value: Any) -> bool:
+    """Whether a value is no constant."""
+    return not hasattr(value, "val")
+
+
+def traits_of(equation: Any, given: list[Trait]) -> Trait:
+    """What is known of an operation's results. given: what is of its arguments, constants aside."""
+    name, library = equation.primitive.name, is_library(equation)
+    every = functools.reduce(operator.and_, given, ALL)
+    some = functools.reduce(operator.or_, given, NOTHING)
+    made = NOTHING
+    if library or (name in MOVING and Trait.MOVED in every):
+        made |= Trait.MOVED
+    elif name in JOINING or (name not in CALLED and Trait.JOINED in some):
+        made |= Trait.JOINED
+    if is_merging(equation) or (not library and Trait.MERGED in some):
+        made |= Trait.MERGED
+    if name in APART and (name not in PASSING or Trait.PLAIN in every):
+        made |= Trait.PLAIN
+    if (name == "select_n" and Trait.PLAIN not in every) or (name in MOVING and Trait.CHOSEN in some):
+        made |= Trait.CHOSEN
+    if name in PRODUCTS or (name in MOVING and Trait.PRODUCT in some):
+        made |= Trait.PRODUCT
+    if name == "reduce_sum" or (name in RESHAPING and given and Trait.SUM in given[0]):
+        made |= Trait.SUM
+    return made
+
+
+def keeps_bits(equation: Any, given: list[Trait]) -> bool:
+    """Whether an operation does by itself, given what is known of its arguments; of what it calls, `called_traits` tells."""
+    name = equation.primitive.name
+    if name == "reduce_sum":
+        value, traits = equation.invars[0].aval, given[0] if given else NOTHING
+        if value.dtype.kind in "biu" or Trait.SUM in traits:  # a sum of sums is one sum
+            return True
+        if value.dtype != np.float32:
             return False
-    return True
+        plain = Trait.PLAIN in traits and Trait.MERGED not in traits
+        return value.size >= LIBRARY or (plain and is_one_row(equation))
+    if name in ADDING:
+        made = equation.outvars[0].aval
+        if made.dtype.kind in "biu":
+            return True
+        either = made.dtype == np.float64 and made.size > 1 and len(given) == 2
+        if either and all(Trait.PRODUCT in t for t in given):
+            return False
+        return not any((Trait.JOINED | Trait.CHOSEN) & t for t in given)
+    if name in CURVES and any(
+        v.aval.dtype == np.float64 and v.aval.size > 1 for v in (*equation.invars, *equation.outvars)
+    ):
+        return False
+    return name in KEEPING or name in CALLED
 
 
 def is_one_row(equation: Any) -> bool:
@@ -183,25 +233,27 @@ def is_merging(equation: Any) -> bool:
     return made < given
 
 
-def calls_keep(equation: Any, plain: set[Any], joined: set[Any], chosen: set[Any]) -> bool:
-    """Whether what an operation calls keeps its bits; see `keeps`."""
+def called_traits(equation: Any, traits: dict[Any, Trait]) -> dict[Any, Trait] | None:
+    """What is known of the results of what an operation calls, by that; None where it does not keep its bits."""
+    found: dict[Any, Trait] = {}
     called = inner(equation)
     for jaxpr in called:
         alike = len(jaxpr.invars) == len(equation.invars)
-        pairs = list(zip(jaxpr.invars, equation.invars)) if alike else []
-        known = {i for i, v in pairs if hasattr(v, "val") or v in plain}
-        parts = {i for i, v in pairs if not hasattr(v, "val") and v in joined}
-        if not alike and not joined.isdisjoint(v for v in equation.invars if not hasattr(v, "val")):
-            return False
-        choices = set[Any]()
-        if not keeps(jaxpr, known, parts, choices):
-            return False
-        made = [(o, i) for o, i in zip(equation.outvars, jaxpr.outvars) if not hasattr(i, "val")]
-        if len(called) == 1:
-            plain.update(o for o, i in made if i in known)
-        joined.update(o for o, i in made if i in parts)
-        chosen.update(o for o, i in made if i in choices)
-    return True
+        if not alike and any(
+            Trait.JOINED in traits.get(v, NOTHING) for v in equation.invars if is_variable(v)
+        ):
+            return None
+        pairs = zip(jaxpr.invars, equation.invars) if alike else ()
+        known = {i: traits.get(v, NOTHING) & ENTERING if is_variable(v) else Trait.PLAIN for i, v in pairs}
+        within = traits_within(jaxpr, known)
+        if within is None:
+            return None
+        for outer, result in zip(equation.outvars, jaxpr.outvars):
+            if is_variable(result):
+                more = within.get(result, NOTHING) & LEAVING
+                # Of several branches each may be the one.
+                found[outer] = found.get(outer, NOTHING) | (more if len(called) == 1 else more & ~Trait.PLAIN)
+    return found
 
 
 def inner(equation: Any) -> list[Any]:
