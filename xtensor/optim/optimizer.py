@@ -21,6 +21,7 @@ from ..ops.create.ingest import tensor as make_tensor
 from ..storage import MetaArray
 from ..tensor import ARRAY, Tensor, array_of, counter_of, typename
 from ..xla.cache import bounded
+from ..xla.pending import Pending
 from .differentiable import run_differentiable
 from .elsewhere import is_elsewhere, run_elsewhere
 from .states import State, States, telling
@@ -393,7 +394,7 @@ class RuleOptimizer(Optimizer):
         work: list[Work] = []
         for group in self.param_groups:
             params = [p for p in group["params"] if p.requires_grad]
-            if not all(type(p._xt_storage.raw) is ARRAY and p._xt_view is None for p in params):
+            if not all(type(p._xt_storage.raw) in (ARRAY, Pending) and p._xt_view is None for p in params):
                 return
             numbers = tuple([as_float(n) for n in self.numbers_of(group)])
             states: list[Sequence[Tensor]] = [[p] * len(self.states_of(group)) for p in params]

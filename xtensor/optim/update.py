@@ -95,7 +95,7 @@ def ahead_of(work: list[Work], counted: bool) -> None:
     for place, part in by_device(work).items():
         for piece in [part] if len(storages) <= TOGETHER else parted(part):
             forms = [
-                [form_of(param._xt_storage.array)] * (1 + len(states))
+                [form_of(param._xt_storage.operand)] * (1 + len(states))
                 for group in piece
                 for param, states in zip(group.params, group.states, strict=True)
             ]
