@@ -427,7 +427,7 @@ def bytes_here(tensors):
     return sum(t._xt_storage.array.addressable_shards[0].data.nbytes for t in tensors)
 
 
-@pytest.mark.parametrize("shape", [(8,), (2, 4)])
+@pytest.mark.parametrize("shape", [pytest.param((8,), marks=pytest.mark.full), (2, 4)])
 def test_fully_sharded_training_follows_one_device(shape, alone):
     mesh = init_device_mesh("cpu", shape)
 
@@ -738,7 +738,9 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [w if w == "sharded" else pytest.param(w, marks=pytest.mark.full) for w in WAYS]
+)
 def test_collectives_of_a_compiled_step_are_those_of_theory(mesh, way):
     prepare, placements = WAYS[way]
     found, model = sent(lambda m: prepare(m, mesh), mesh, placements)

@@ -45,6 +45,7 @@ def test_digits_reach_97_percent(tmp_path, model):
     }
 
 
+@pytest.mark.full
 def test_quantised_digits_keep_their_accuracy():
     out = run("quantised_digits.py", "--seeds=1", "--epochs=8", "--tuning_epochs=1")
     means = [float(part.split("%")[0].split()[-1]) for part in out.split("means: ")[1].split(", ")]
@@ -90,25 +91,18 @@ DEATHS = {
     "between epochs": ("os.replace = lambda *names: (replace(*names), die())", 2),
     "in a plot": ("matplotlib.figure.Figure.savefig = die", 3),
 }
-SOME_DEATHS = ("in the first epoch", "in the second epoch", "in the middle of the second checkpoint")
 
 
-@pytest.mark.parametrize(
-    ("model", "device"),
-    [
-        ("mlp", "cpu:1"),  # draws on two devices
-        pytest.param("mlp", "cpu", marks=pytest.mark.full),
-        pytest.param("cnn", "cpu", marks=pytest.mark.full),
-    ],
-)
+# "cpu:1": draws on two devices
+@pytest.mark.parametrize(("model", "device"), [("mlp", "cpu:1"), ("mlp", "cpu"), ("cnn", "cpu")])
+@pytest.mark.full
 @pytest.mark.timeout(600)
-def test_a_run_that_is_killed_again_and_again_ends_as_one_that_was_not(tmp_path, model, device, full):
+def test_a_run_that_is_killed_again_and_again_ends_as_one_that_was_not(tmp_path, model, device):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    flags = [f"--model={model}", f"--device={device}", f"--epochs={3 if full else 2}"]
+    flags = [f"--model={model}", f"--device={device}", "--epochs=3"]
     run("digits.py", *flags, "--noplot", f"--out={whole}")
     expected = None
-    for what in DEATHS if full else SOME_DEATHS:
-        point, after = DEATHS[what]
+    for what, (point, after) in DEATHS.items():
         done = subprocess.run(
             [sys.executable, "-c", DEATH.replace("{point}", point), *flags, "--resume", f"--out={killed}"],
             cwd=ROOT,

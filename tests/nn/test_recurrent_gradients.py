@@ -21,7 +21,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "many rows": {"steps": 48},
     "projected, packed": {"proj_size": 3, "packed": True},
 }
-SHORT = ("both ways, batch first", "projected, packed")
+SHORT = ("projected, packed",)
 """Those of LSTMs in the sampled run: each way takes a quarter of a minute to compile."""
 
 

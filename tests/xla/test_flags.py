@@ -45,6 +45,7 @@ def test_flags_change_nothing_but_rounding() -> None:
 
 
 @X86
+@pytest.mark.full
 def test_flags_change_nothing_in_pytorch_s_own_samples_enlarged() -> None:
     pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[parity]'")
     pytest.importorskip("expecttest", reason="PyTorch's OpInfo database needs it")
