@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
+import os
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -492,6 +495,24 @@ def test_numbers_are_not_drawn_while_their_program_is_compiled_unless_somebody_a
     assert draws_made == [(1031, 3), (1033,), (1037,)]
     for values_found, exact in zip(found, draw(), strict=True):
         np.testing.assert_array_equal(values_found, exact.numpy(force=True))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_what_waits_can_be_read_by_a_forked_child(monkeypatch):
+    monkeypatch.setattr(sampling, "making", lambda *_: Work(int))
+    monkeypatch.setattr(sampling, "workers", Workers(2))
+    weight = xtensor.rand(1039)
+    doubled = xtensor.ones(1039) * 2
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            signal.alarm(20)
+            code = 0 if len(set(weight.tolist())) > 1000 and doubled.tolist() == [2] * 1039 else 1
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 @pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 1031, 4096, 4097])

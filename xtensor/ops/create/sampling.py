@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +22,7 @@ from ...tensor import Tensor, wrap
 from ...xla import segments
 from ...xla.cache import bounded
 from ...xla.executables import form_named
-from ...xla.pending import Work, workers
+from ...xla.pending import Pending, Work, workers
 from ...xla.placing import from_host
 from ...xla.sizes import count_host, enabled
 from ...xla.sizes.spans import Late
@@ -183,7 +185,9 @@ def drawn(
             return call(shuffled, shape[0], dtype, place, seed, draw)
         drawing = Drawing(kernel, shape, dtype, place, seed, draw, *numbers)
         if later and workers.count > 1 and segments.allowed() and not others and not drawing.begun().done:
-            return drawing.pending(form_named(shape, dtype.numpy.name, False))
+            made = drawing.pending(form_named(shape, dtype.numpy.name, False))
+            waiting.add(made)
+            return made
         return call(drawing.drawn)
     return call(made, seed, draw, *numbers)
 
@@ -255,6 +259,20 @@ class Drawing(Late):
 
     def drop(self) -> None:
         """Numbers hold nothing."""
+
+
+waiting: weakref.WeakSet[Pending] = weakref.WeakSet()
+"""Numbers that wait for their program."""
+
+
+def draw_before_fork() -> None:
+    """Draw what waits: a process that is forked has none of the threads that compile."""
+    for made in list(waiting):
+        made.value()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=draw_before_fork)
 
 
 @bounded(64)

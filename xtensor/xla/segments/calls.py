@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -264,6 +265,15 @@ def finish(why: str = "a pause") -> None:
     segment = state.segment
     if segment is not None and len(segment.calls) > 1:
         segment.finish(why)
+
+
+def finish_before_fork() -> None:
+    """Run what waits: a process that is forked cannot, which has none of XLA's threads."""
+    finish()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=finish_before_fork)
 
 
 def unmade() -> bool:
