@@ -461,7 +461,7 @@ def _learn(
     elif any(type(o) is list for o in operands):
         raise Unusual
     else:
-        program = op.waiting(key) if order is None else op.waiter(op.permuted_program(key, order), key)
+        program = op.waiting(key) if order is None else op.permuted_program(key, order, True)
     found = op.known[mark] = (program, layout, reads)
     return found
 

@@ -53,6 +53,9 @@ state = modes.state
 INEXACT = frozenset(d.numpy for d in dtypes.ALL if d.is_floating_point or d.is_complex)
 
 
+WAITING = modes.NO_GRAD | modes.AUTOCAST
+"""Modes in which calls may wait on this path too."""
+
 # Set by `autocast`: the arguments of a call with the dtypes that autocast wants for this operator.
 autocast: Callable[[Operator, tuple[Any, ...]], tuple[Any, ...]] | None = None
 
@@ -70,8 +73,9 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             return handed(op, answered(op, values, runtime, key, found))
     if out is not None:
         return into(op, runtime, key, out)
-    arrays = [arrays_of(v) for v in runtime]
-    tensors = execute(op, key, runtime, arrays)
+    waits = not (watchers or state.mode & ~WAITING)
+    arrays = [operands_array(v) if waits and isinstance(v, Tensor) else arrays_of(v) for v in runtime]
+    tensors = execute(op, key, runtime, arrays, waits)
     refuse(op, key, runtime)
     if not state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, tensors)
@@ -143,24 +147,27 @@ def has_meta(arrays: list[Any]) -> bool:
     )
 
 
-def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any]) -> list[Tensor]:
-    """Run the kernel and wrap its results; a pointwise result takes the strides that TensorIterator gives it."""
+def execute(
+    op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any], waits: bool = False
+) -> list[Tensor]:
+    """Run the kernel and wrap its results; a pointwise result takes the strides that TensorIterator gives it. waits: whether the call may."""
+    run = later if waits else invoke
     if has_meta(arrays):
         return evaluate(op, key, runtime, arrays)
     if op.kind == "pointwise":
         layout = result_layout(runtime)
         if layout is not None:
             sizes, strides, order = layout
-            array = invoke(op, op.permuted_program(key, order), arrays)
+            array = run(op, op.permuted_program(key, order, waits), arrays)
             return [wrap_strided(array, sizes, strides)]
     if op.formats:
         order = channels_last(runtime[: op.formats])
         if order is not None:
-            return in_order(op, key, arrays, order)
+            return in_order(run(op, op.permuted_program(key, order, waits), arrays), order)
     if op.views == "fold" and any(isinstance(v, Tensor) and v._xt_view is not None for v in runtime):
         out = fold(op, key, runtime)
     else:
-        out = invoke(op, op.program(key), arrays)
+        out = run(op, op.waiting(key) if waits else op.program(key), arrays)
     return made_of(op, key, out, runtime)
 
 
@@ -181,11 +188,10 @@ def channels_last(deciding: Sequence[Any]) -> tuple[int, ...] | None:
     return None
 
 
-def in_order(op: Operator, key: tuple[Any, ...], arrays: list[Any], order: tuple[int, ...]) -> list[Tensor]:
+def in_order(made: Any, order: tuple[int, ...]) -> list[Tensor]:
     """Results that lie in memory in an order of dimensions, those of another rank aside."""
-    made = invoke(op, op.permuted_program(key, order), arrays)
     results = []
-    for array in (made,) if op.single else made:
+    for array in made if type(made) in (tuple, list) else (made,):
         if array.ndim != len(order):
             results.append(wrap(array))
             continue

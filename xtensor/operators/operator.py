@@ -243,11 +243,16 @@ class Operator:
         permuted.pushforward = Pushforward(self, key, lambda out, *_: transpose(out, order))  # pyright: ignore[reportFunctionMemberAccess]
         return permuted
 
-    def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Any:
-        """The program of `permuted`."""
-        found = self.variants.get(("order", key, order))
+    def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...], waits: bool = False) -> Any:
+        """The program of `permuted`; waits: one whose calls may."""
+        found = self.variants.get(("order", key, order, waits))
         if found is None:
-            found = self.variants["order", key, order] = jit(self.permuted(key, order))
+            found = (
+                self.waiter(self.permuted_program(key, order), key)
+                if waits
+                else jit(self.permuted(key, order))
+            )
+            self.variants["order", key, order, waits] = found
         return found
 
     def inplace_program(self, key: tuple[Any, ...], donate: bool) -> Any:
