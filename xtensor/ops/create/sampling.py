@@ -245,15 +245,18 @@ class Drawing(Late):
 
     def drawn(self) -> Any:
         """The numbers as an array."""
-        return from_host(np.array(self.values()), self.sharding, self.committed)
+        return from_host(np.array(self.numbers()), self.sharding, self.committed)
 
     def values(self) -> Any:
+        with contextlib.suppress(Exception):  # what fails is made here, and fails here
+            self.begun().result()
+        return self.numbers()
+
+    def numbers(self) -> Any:
+        """The numbers, in NumPy's memory."""
         count = math.prod(self.shape)
         count_host()
         draw = piece(*self.kind)
-        if workers.count > 1:
-            with contextlib.suppress(Exception):  # what fails is made here, and fails here
-                self.begun().result()
         found = [np.asarray(call(draw, np.uint32(i), *self.args)) for i in range(0, count, self.length)]
         return (found[0] if len(found) == 1 else np.concatenate(found))[:count].reshape(self.shape)
 
