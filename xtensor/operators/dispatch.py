@@ -31,10 +31,12 @@ from ..tensor import (
     wrap,
     wrap_strided,
 )
+from ..xla.cache import BoundedCache
 from ..xla.levels import KINDS
 from ..xla.memory import out_of_memory
 from ..xla.number_arrays import as_operand, beside
 from ..xla.pending import Pending, settled
+from ..xla.segments import unmade
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
@@ -73,13 +75,26 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             return handed(op, answered(op, values, runtime, key, found))
     if out is not None:
         return into(op, runtime, key, out)
-    waits = not (watchers or state.mode & ~WAITING)
+    waits = not (watchers or state.mode & ~WAITING) and (unmade() or is_first(op, key, runtime))
     arrays = [operands_array(v) if waits and isinstance(v, Tensor) else arrays_of(v) for v in runtime]
     tensors = execute(op, key, runtime, arrays, waits)
     refuse(op, key, runtime)
     if not state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, tensors)
     return handed(op, tensors)
+
+
+_came: BoundedCache[Any, bool] = BoundedCache(4096)
+
+
+def is_first(op: Operator, key: tuple[Any, ...], runtime: Sequence[Any]) -> bool:
+    """Whether a call's program may be new, and is compiled beside what comes next: later ones gain nothing by waiting here."""
+    forms = [(sizes_of(v), v.dtype) if isinstance(v, Tensor) else type(v) for v in runtime]
+    mark = (op.name, key, *forms)
+    if mark in _came:
+        return False
+    _came[mark] = True
+    return True
 
 
 def answered(
