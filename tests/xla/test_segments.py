@@ -173,6 +173,21 @@ def test_a_call_that_takes_long_waits_while_what_it_takes_is_being_compiled(
     assert z.sum().item() == first
 
 
+def test_a_first_call_on_the_complete_path_waits_and_a_later_one_does_not(together: None) -> None:
+    x = xtensor.ones(2, 3, 37, 11).to(memory_format=xtensor.channels_last)
+    a = xtensor.ones(37, 53)
+    (x + 0).sum().item()
+    for first in (True, False):
+        segments.finish()
+        y = nn.functional.avg_pool2d(x, (3, 2))
+        assert pends(y) is first and y.is_contiguous(memory_format=xtensor.channels_last)
+        segments.finish()
+        with xtensor.autocast("cpu", dtype=xtensor.bfloat16):
+            z = a.T @ a
+        assert (pends(z) or not first) and z.dtype is xtensor.bfloat16
+        assert y.mean().item() == 1 and z.float().mean().item() == 37
+
+
 def test_errors_are_raised_by_their_call(together: None) -> None:
     x = xtensor.ones(N).cosh()
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):
