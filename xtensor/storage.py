@@ -42,6 +42,7 @@ __all__ = [
     "claimable",
     "commit",
     "commit_all",
+    "found_all",
     "put",
     "reading",
     "twin_of",
@@ -362,7 +363,7 @@ class LazyStorage(Storage):
     @property
     def operand(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         held = cell.__get__(self)
-        return held if type(held) is Pending and held.call is not None else self.array
+        return held if type(held) is Pending and held._value is None else self.array
 
     def nbytes(self) -> int:
         with reading:
@@ -380,6 +381,15 @@ class LazyStorage(Storage):
     @property
     def is_meta(self) -> bool:
         return self.device.type == "meta"
+
+
+def found_all(storages: Iterable[Storage]) -> None:
+    """Have storages hold what came of that which they held pending, as each would when it is touched."""
+    for storage in storages:
+        held: Any = storage.raw
+        if type(held) is Pending and type(storage) is LazyStorage and held._value is not None:
+            cell.__set__(storage, held._value)
+            storage.__class__ = Storage
 
 
 def _references(storage: Storage) -> int:

@@ -8,6 +8,7 @@ operands, so a changed learning rate compiles nothing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -20,7 +21,7 @@ import numpy as np
 from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
 from ..operators.write import JOINED, KINDS, put_results, take_arrays, view_of, writer_at
-from ..storage import LazyStorage, Storage
+from ..storage import LazyStorage, Storage, found_all
 from ..tensor import Tensor, array_of, counter_of
 from ..xla import segments
 from ..xla.cache import BoundedCache, bounded
@@ -71,7 +72,7 @@ def run(work: list[Work], name: str, counted: bool = True, size: int = JOINED) -
     """
     writer = writer_at(name, 3)
     storages = [param._xt_storage for group in work for param in group.params]
-    places = {devices.of_array(storage.operand) for storage in storages}
+    places = places_of([storage.operand for storage in storages])
     few = len(storages) <= TOGETHER or capture.running() is not None
     if few and len(places) == 1 and len(set(storages)) == len(storages):
         return call_program(work, places.pop(), writer, counted, size)
@@ -193,7 +194,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             tensors.append(param)
             tensors += states
         if joins:
-            grads += [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in group.grads]
+            grads += [operand_of(g._xt_storage) if g._xt_view is None else array_of(g) for g in group.grads]
         else:
             grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
     if place.type == "meta":
@@ -221,6 +222,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         put_results(tensors, program, args, writer)
         if joins:
             segments.finish(STEP)
+            found_all([tensor._xt_storage for tensor in tensors])
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
@@ -270,7 +272,22 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             known[id(last)] = (last, count + 1)
     if joins:
         segments.finish(STEP)
+        found_all([tensor._xt_storage for tensor in tensors])
     return known
+
+
+def places_of(arrays: list[Any]) -> set[devices.device]:
+    """The devices that arrays lie on."""
+    with contextlib.suppress(Exception):  # not all are arrays of JAX's
+        if len({id(array.sharding) for array in arrays}) == 1:
+            return {devices.of_array(arrays[0])}
+    return set(map(devices.of_array, arrays))
+
+
+def operand_of(storage: Storage) -> Any:
+    """`storage.operand`, sooner where it waits."""
+    held = storage.raw
+    return held if type(held) is Pending and held._value is None else storage.operand
 
 
 def held_by(storage: Storage) -> Any:
