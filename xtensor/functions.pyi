@@ -817,7 +817,7 @@ def rand_like(input: Tensor, *, generator: Any = None, dtype: dtypes.dtype | Non
     """Uniform numbers in [0, 1) with the sizes, dtype and device of `input`."""
 def randint(*args: Any, low: int | None = None, high: int | None = None, size: Sequence[int] | None = None, generator: Any = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64 unless a dtype is given."""
-def randint_like(input: Tensor, low: int, high: int | None = None, *, generator: Any = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = ...) -> Tensor:
+def randint_like(input: Tensor, low: int | None = None, high: int | None = None, *, generator: Any = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = ...) -> Tensor:
     """Integers in [low, high), or below `low` if it is alone, with the sizes, dtype and device of `input`."""
 def randn(*args: Any, size: Sequence[int] | None = None, generator: Any = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """Normal numbers of mean 0 and variance 1 (of a complex number: both parts together)."""

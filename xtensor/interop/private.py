@@ -68,9 +68,9 @@ from ..ops.tensor.conversion import parse_to, suggested
 from ..ops.tensor.typed_storages import LEGACY, LegacyStorage, TypedStorage
 from ..storage import UntypedStorage
 from ..tensor import Size, Tensor, array_of, sizes_of, strides_of
-from ..transforms.batches import older_vmap
+from ..transforms.batches import add_batch_dim, maybe_remove_batch_dim, older_vmap, remove_batch_dim
 from ..trees import register_pytree_node
-from ..utils.data.dataloader import Batches, PooledBatches
+from ..utils.data.dataloader import Batches, InfiniteSampler, Pass, PooledBatches
 from ..utils.data.fetch import DatasetKind
 from ..xla.levels import batches_of
 from .private_engine import ENGINE
@@ -411,14 +411,16 @@ WITHOUT_EFFECT = """
     _C._jit_override_can_fuse_on_gpu _C._jit_set_fusion_strategy _C._jit_set_nvfuser_enabled
     _C._jit_set_nvfuser_guard_mode _C._jit_set_profiling_executor _C._jit_set_profiling_mode
     _C._jit_set_texpr_fuser_enabled _C._log_api_usage_once _C._set_graph_executor_optimize
+    set_vital utils.data._utils.signal_handling._set_SIGCHLD_handler _C._error_if_any_worker_fails
+    _C._remove_worker_pids _C._set_worker_pids _C._set_worker_signal_handlers
     _C._set_math_sdp_allow_fp16_bf16_reduction _dynamo.decorators.graph_break _dynamo.decorators.mark_dynamic
     _dynamo.decorators.mark_static _dynamo.decorators.mark_static_address _dynamo.decorators.mark_unbacked
     _dynamo.decorators.maybe_mark_dynamic _dynamo.decorators.skip_frame _dynamo.reset _dynamo.reset_code_caches
     _guards.detect_fake_mode _guards.active_fake_mode _inductor.cudagraph_mark_step_begin _logging._internal.set_logs
 """
-# Questions about PyTorch's compilers and layers: no.
+# Questions about what PyTorch has beside tensors (compilers, layers, vital signs): no.
 NO = """
-    _C._are_functorch_transforms_active
+    _C._are_functorch_transforms_active vitals_enabled
     _C._jit_can_fuse_on_cpu _C._jit_can_fuse_on_gpu _dynamo.utils.is_compile_supported
 """
 # Blocks in which PyTorch's compilers behave otherwise.
@@ -621,6 +623,9 @@ NAMES: dict[str, Any] = {
     "_dynamo.external_utils.is_compiling": is_compiling,
     "_dynamo.is_compiling": is_compiling,
     "_C._functorch.is_batchedtensor": lambda tensor: bool(batches_of(array_of(tensor))),
+    **{f"{m}._add_batch_dim": add_batch_dim for m in ("_C._functorch", "_functorch.vmap")},
+    **{f"{m}._remove_batch_dim": remove_batch_dim for m in ("_C._functorch", "_functorch.vmap")},
+    **{f"{m}._maybe_remove_batch_dim": maybe_remove_batch_dim for m in ("_C._functorch", "_functorch.vmap")},
     "_functorch.config": Switches("torch._functorch.config"),
     "_inductor.config": Switches("torch._inductor.config"),
     "_inductor.decomposition": module_of("_inductor.decomposition", register_decomposition=same_function),
@@ -691,12 +696,15 @@ NAMES: dict[str, Any] = {
     "nn.utils.prune._validate_pruning_amount": check_amount,
     "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
+    "read_vitals": lambda: "",
     "utils._pytree.register_constant": register_constant,
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
     "utils._mode_utils.no_dispatch": undispatched,
     "utils._contextlib._DecoratorContextManager": DecoratorContext,
+    "utils.data._utils.python_exit_status": False,
     "utils.data._utils.collate.np_str_obj_array_pattern": re.compile(r"[SaUO]"),
-    "utils.data.dataloader._BaseDataLoaderIter": Batches,
+    "utils.data.dataloader._BaseDataLoaderIter": Pass,
+    "utils.data.dataloader._InfiniteConstantSampler": InfiniteSampler,
     "utils.data.dataloader._DatasetKind": DatasetKind,
     "utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
     "utils.data.dataloader._worker_init_fn_t": Callable[[int], None],

@@ -86,6 +86,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __slots__ = ()
     __torch_function__ = DISABLED
     _prints_as = "tensor"
+    _prints_within = "Parameter"
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -111,9 +112,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             made.__dict__["_is_param"] = True
         return made
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        """Everything is done in `__new__`."""
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         found = memo.get(id(self))
         if found is None:
@@ -124,8 +122,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return "Parameter containing:\n" + super().__repr__()
-
-    __str__ = __repr__
 
 
 _PLAIN = (Parameter,)
@@ -233,9 +229,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # pyright: i
         require(made, requires_grad)
         return made
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
-        """Everything is done in `__new__`."""
-
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[reportIncompatibleVariableOverride]
     """A buffer that gets its sizes from the first input of its (lazy) module.
@@ -259,9 +252,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[
         made.persistent = persistent
         made._is_buffer = True
         return made
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Everything is done in `__new__`."""
 
 
 def register_empty(module: Any, device: Any, dtype: Any, **shapes: int | tuple[int, ...] | None) -> None:

@@ -114,6 +114,12 @@ class OpNode(Replayable):
                 return self._xt_edges[place][at] if isinstance(kept, list) else self._xt_edges[place]
         return None
 
+    def __dir__(self) -> list[str]:
+        names = [{"input": "self"}.get(name, name) for name in self.op.rules.saved]
+        own = [*names, *[p.name for p in self.op.static]]
+        raw = [f"_raw_saved_{name}" for name in names if hasattr(self, f"_raw_saved_{name}")]
+        return [*super().__dir__(), *[f"_saved_{name}" for name in own], *raw]
+
     def __getattr__(self, name: str) -> Any:
         if name == "targets":
             found = self.targets = targets_of(self._xt_edges)

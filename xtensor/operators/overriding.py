@@ -8,6 +8,7 @@ methods that are written in Python, and properties, are asked from the first suc
 from __future__ import annotations
 
 import functools
+import pathlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -560,7 +561,8 @@ def stand_in(free: tuple[str, ...]) -> types.CodeType:
         + "    return asking\n"
     )
     made: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), {}, made)
+    # Of this folder, and no file: a traceback has no line of it to show.
+    exec(compile(text, str(pathlib.Path(__file__).with_name("<calls>")), "exec"), {}, made)
     return made["around"]().__code__
 
 

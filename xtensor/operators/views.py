@@ -453,6 +453,10 @@ def view_function(op: ViewOperator, varargs: str | None) -> Callable[..., Any]:
     return made
 
 
+PARTS = "indices_or_sections"
+"""A parameter that goes by the name of what it is, too."""
+
+
 def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, Any]]:
     """The text of a view operator's function, and its globals."""
     parameters = list(inspect.signature(op.make).parameters.values())[1:]
@@ -477,6 +481,11 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     axis = any(p.name == "dim" for p in parameters)
     if axis:
         lines += ["if axis is not None:", "    dim = axis"]
+    if strict and any(p.name == PARTS for p in parameters):
+        lines += ["if unknown:"]
+        lines += [
+            f"    {PARTS} = unknown.pop({n!r}, {PARTS})" for n in ("sections", "indices", f"tensor_{PARTS}")
+        ]
     if strict:
         header += [
             *(["*rest"] if varargs is None else []),

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
+from ..operators.below.dispatching import wrapper
 from ..ops.create.creation import empty_strided
 from ..ops.tensor.typed_storages import TypedStorage
 from ..quantized.layout import per_channel, per_tensor, seen_as
@@ -52,7 +53,6 @@ STORAGE_TYPES: dict[str, dtypes.dtype] = {
 SCHEMES = (dtypes.per_tensor_affine, dtypes.per_channel_affine, dtypes.per_channel_affine_float_qparams)
 
 UNSUPPORTED = {
-    "torch._utils._rebuild_wrapper_subclass": "tensors of classes without memory of their own",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
     "torch._utils._rebuild_xla_tensor": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
 }
@@ -206,6 +206,7 @@ class Rebuilder:
             "_rebuild_sparse_tensor": self.sparse_tensor,
             "_rebuild_qtensor": self.quantized_tensor,
             "_rebuild_nested_tensor": nested_parts.strided_of,
+            "_rebuild_wrapper_subclass": self.wrapper_tensor,
         }
         self.builders = {id(f): f for f in (*builders.values(), nested_parts.jagged_of)}
         self.globals = {
@@ -428,6 +429,34 @@ class Rebuilder:
         where = restored(self.map_location, text(device), data.untyped_storage)
         place = where.device if isinstance(where, UntypedStorage) else where or place_of(text(device))
         return wanting(data.detach().to(device=place, dtype=dtype), requires_grad)
+
+    def wrapper_tensor(
+        self,
+        kind: Any,
+        dtype: Any,
+        size: Any,
+        stride: Any,
+        offset: Any,
+        layout: Any,
+        device: Any,
+        requires_grad: Any,
+    ) -> Tensor:
+        """A tensor whose class keeps its values elsewhere, among its attributes."""
+        if not (isinstance(kind, type) and issubclass(kind, Tensor) and self.trusts(kind)):
+            raise TypeError("a tensor without memory of its own is rebuilt as a class that was allowed")
+        if (
+            not isinstance(dtype, dtypes.dtype)
+            or type(offset) is not int
+            or not isinstance(device, devices.device)
+        ):
+            raise TypeError(
+                "a tensor without memory of its own is rebuilt from sizes, an offset, a dtype and a device"
+            )
+        if callable(self.map_location):
+            raise RuntimeError("Callable map_location not supported with _rebuild_wrapper_subclass")
+        place = restored(self.map_location, str(device), UntypedStorage)
+        made = wrapper(kind, whole_numbers(size), whole_numbers(stride), offset, dtype, place)
+        return wanting(made, requires_grad)
 
 
 def wanting(tensor: Tensor, requires_grad: Any) -> Tensor:

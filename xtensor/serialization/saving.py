@@ -15,11 +15,12 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..operators.below.dispatching import slots_of
 from ..ops.tensor.typed_storages import TypedStorage
 from ..quantized.layout import QuantizedTensor
 from ..quantized.packed import ScriptObject
 from ..sparse.layout import SparseTensor
-from ..storage import Storage, UntypedStorage
+from ..storage import Storage, UntypedStorage, WrapperStorage
 from ..stored import StoredTensor
 from ..tensor import Size, Tensor, sizes_of, strides_of
 from . import nested_parts
@@ -150,6 +151,7 @@ SIZE, DEVICE, UNTYPED = (
 )
 TENSOR_V2, TENSOR_V3 = rebuilder("_rebuild_tensor_v2"), rebuilder("_rebuild_tensor_v3")
 PARAMETER, PARAMETER_WITH_STATE = rebuilder("_rebuild_parameter"), rebuilder("_rebuild_parameter_with_state")
+WRAPPER = rebuilder("_rebuild_wrapper_subclass")
 META = rebuilder("_rebuild_meta_tensor_no_storage")
 SPARSE = rebuilder("_rebuild_sparse_tensor")
 NESTED = rebuilder("_rebuild_nested_tensor")
@@ -272,7 +274,8 @@ class Pickler(pickle._Pickler):
         function, arguments = rebuilding(tensor)
         if state is None and kind is Tensor:
             return function, arguments
-        return FROM_TYPE, (function, kind, arguments, state or {})
+        slots = {name: getattr(tensor, name) for name in slots_of(kind) if hasattr(tensor, name)}
+        return FROM_TYPE, (function, kind, arguments, (state or {}, slots) if slots else state or {})
 
 
 class OlderPickler(Pickler):
@@ -299,6 +302,9 @@ def overridden(kind: type[Tensor]) -> bool:
 def rebuilding(tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
     sizes, strides = tuple(map(int, sizes_of(tensor))), tuple(map(int, strides_of(tensor)))
     dtype, wants = tensor.dtype, tensor.requires_grad
+    if isinstance(tensor._xt_storage, WrapperStorage):
+        place = tensor.storage_offset(), tensor.layout, tensor.device
+        return WRAPPER, (type(tensor), dtype, sizes, strides, *place, wants)
     if tensor.is_meta:
         return META, (dtype, sizes, strides, wants)
     bits = {name: True for name, is_set in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if is_set}

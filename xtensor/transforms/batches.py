@@ -18,10 +18,10 @@ from ..trees import (
     tree_structure,
     tree_unflatten,
 )
-from ..xla.levels import OLDER_VMAP, levels_of
+from ..xla.levels import OLDER_VMAP, Level, level_at, levels_of
 from .viewing import view_of
 
-__all__ = ["older_vmap", "vmap", "vmapped"]
+__all__ = ["add_batch_dim", "maybe_remove_batch_dim", "older_vmap", "remove_batch_dim", "vmap", "vmapped"]
 
 
 def vmap(
@@ -55,7 +55,7 @@ def vmap(
         size, dims, leaves, structure = arguments_of(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
             return run(func, size, dims, leaves, structure, out_dims, randomness, kwargs)
-        places = {leaf.device for leaf, dim in zip(leaves, dims, strict=True) if dim is not None}
+        places = {leaf.device for leaf, dim in zip(leaves, dims, strict=True) if dim is not None} - {None}
         states = [kept_state(place) for place in places] if randomness == "same" else []
         results = []
         for start in range(0, size, chunk_size):
@@ -63,7 +63,7 @@ def vmap(
                 put_back(state)
             count = min(chunk_size, size - start)
             part = [
-                leaf if dim is None else leaf.narrow(dim, start, count)
+                leaf if dim is None else leaf[(*[slice(None)] * dim, slice(start, start + count))]
                 for leaf, dim in zip(leaves, dims, strict=True)
             ]
             results.append(run(func, count, dims, part, structure, out_dims, randomness, kwargs))
@@ -101,20 +101,22 @@ def run(
 ) -> Any:
     """The results of `func`, run once over `size` samples."""
     with running(title, size, randomness) as level:
-        given = [
-            leaf if dim is None else enter(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)
-        ]
+        given = [within(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)]
         level.origins = origins = {
             id(inner._xt_storage): (inner._xt_storage, leaf, dim, inner)
             for leaf, inner, dim in zip(leaves, given, dims, strict=True)
-            if dim is not None
+            if dim is not None and isinstance(leaf, Tensor)
         }
         found = func(*tree_unflatten(given, structure), **kwargs)
-        results, shape = tree_flatten(found)
+        results, shape = tree_flatten(found, batches_itself)
         places = result_dims(func, out_dims, found, results, shape)
         title = name_of(func)
         out: list[Any] = []
         for result, place in zip(results, places, strict=True):
+            if batches_itself(result):
+                made = unlocked(result)._maybe_remove_batch_dim(title, level.number, size, place)
+                out.append(made.lock_() if result.is_locked else made)
+                continue
             if place is None:
                 if isinstance(result, Tensor) and level.number in levels_of(array_of(result)):
                     raise ValueError(
@@ -138,7 +140,7 @@ def run(
                 # A write to an argument is one to the tensor that the samples came from.
                 leaf.copy_(leave(inner if inner._xt_view is None else wrap(storage.array), level, dim))
         for i, (result, place) in enumerate(zip(out, places, strict=True)):
-            if place is not None:
+            if place is not None and isinstance(result, Tensor):
                 place %= result.dim() + 1
                 origin = origins.get(id(result._xt_storage))
                 found = None if origin is None else view_of(*origin[1:], result, place)
@@ -147,6 +149,58 @@ def run(
                     found = found.movedim(0, place) if place else found
                 out[i] = found
     return tree_unflatten(out, shape)
+
+
+# ---- collections of tensors that batch them themselves
+
+
+def batches_itself(value: Any) -> bool:
+    """Whether a value is a collection of tensors that batches them itself, by tensordict's protocol."""
+    return hasattr(type(value), "_maybe_remove_batch_dim")
+
+
+def within(leaf: Any, level: Level, dim: int | None) -> Any:
+    """An argument as the function gets it."""
+    if not batches_itself(leaf):
+        return leaf if dim is None else enter(leaf, level, dim)
+    if dim is None:
+        return leaf.clone(False)
+    made = unlocked(leaf)._add_batch_dim(in_dim=dim, vmap_level=level.number)
+    return made.lock_() if leaf.is_locked else made
+
+
+def unlocked(collection: Any) -> Any:
+    """A collection that keeps nothing by a level's number, which others have later: those that are locked do."""
+    return collection.clone(False) if collection.is_locked else collection
+
+
+def add_batch_dim(tensor: Tensor, in_dim: int, vmap_level: int) -> Tensor:
+    """What lies along a dimension as the samples of the batch of a level, by its number."""
+    return enter(tensor, level_at(vmap_level), in_dim)
+
+
+def remove_batch_dim(tensor: Tensor, vmap_level: int, batch_size: int, out_dim: int) -> Tensor:
+    """The samples of the batch of a level along a new dimension; what is the same for all of them is repeated."""
+    found = leave(tensor, level_at(vmap_level), 0)
+    return found.movedim(0, out_dim) if out_dim else found
+
+
+def maybe_remove_batch_dim(
+    name: str, tensor: Any, vmap_level: int, batch_size: int, out_dim: int | None
+) -> Any:
+    """`remove_batch_dim` of a result of the function `name`; with `out_dim` None it is no batch, and stays as it is."""
+    if out_dim is None:
+        if isinstance(tensor, Tensor) and vmap_level in levels_of(array_of(tensor)):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
+            )
+        return tensor
+    if not isinstance(tensor, Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(tensor)}. Did you mean to set out_dims= to None for "
+            "output?"
+        )
+    return remove_batch_dim(tensor, vmap_level, batch_size, out_dim)
 
 
 # ---- where samples lie
@@ -175,7 +229,7 @@ def arguments_of(
             f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
             "function with no inputs. The latter is unsupported."
         )
-    leaves, structure = tree_flatten(args)
+    leaves, structure = tree_flatten(args, batches_itself)
     found = _broadcast_to_and_flatten(in_dims, structure)
     if found is None:
         raise ValueError(
@@ -192,7 +246,7 @@ def arguments_of(
             raise ValueError(
                 f"{where(func, in_dims)}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
-        if not isinstance(leaf, Tensor):
+        if not (isinstance(leaf, Tensor) or batches_itself(leaf)):
             raise ValueError(
                 f"{where(func, in_dims)}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
                 "non-Tensor arguments, please use None as the respective in_dim"
@@ -239,8 +293,8 @@ def result_dims(func: Any, out_dims: Any, found: Any, results: list[Any], struct
 
 def joined(results: list[Any], out_dims: Any, func: Any) -> Any:
     """The results of chunks as one."""
-    flat = [tree_leaves(r) for r in results]
-    structure = tree_structure(results[0])
+    flat = [tree_leaves(r, batches_itself) for r in results]
+    structure = tree_structure(results[0], batches_itself)
     places = result_dims(func, out_dims, results[0], flat[0], structure)
     made = [
         parts[0] if place is None else cat(list(parts), dim=place)

@@ -29,6 +29,7 @@ __all__ = [
     "batches_of",
     "ground",
     "host_values",
+    "level_at",
     "levels_of",
     "tracing",
 ]
@@ -108,6 +109,11 @@ OLDER_VMAP = "torch._vmap_internals._vmap"
 BATCHED_GRADS = "grad(is_grads_batched=True)"
 AS_THEY_ARE = frozenset((OLDER_VMAP, BATCHED_GRADS))
 """The transforms of batches in which custom functions run as they are, on all samples at once, without a rule."""
+
+
+def level_at(number: int) -> Level:
+    """The level of a number that is in use."""
+    return _alive[number]
 
 
 class LevelAval:

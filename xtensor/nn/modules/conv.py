@@ -124,10 +124,10 @@ class _ConvNd(Module):
 
 
 class _Forward(_ConvNd):
-    """A convolution that is not transposed, by its function and the parser of its sizes."""
+    """A convolution that is not transposed, by its function's name (programs that count calls replace it in `functional`) and the parser of its sizes."""
 
     parse: Any
-    convolve: Any
+    convolve: str
 
     def __init__(
         self,
@@ -165,7 +165,9 @@ class _Forward(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = type(self).parse(0)
-        return type(self).convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return getattr(F, self.convolve)(
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -186,7 +188,7 @@ class Conv1d(_Forward):
     """
 
     parse = staticmethod(_single)
-    convolve = staticmethod(F.conv1d)
+    convolve = "conv1d"
 
 
 class Conv2d(_Forward):
@@ -206,7 +208,7 @@ class Conv2d(_Forward):
     """
 
     parse = staticmethod(_pair)
-    convolve = staticmethod(F.conv2d)
+    convolve = "conv2d"
 
 
 class Conv3d(_Forward):
@@ -225,14 +227,14 @@ class Conv3d(_Forward):
     """
 
     parse = staticmethod(_triple)
-    convolve = staticmethod(F.conv3d)
+    convolve = "conv3d"
 
 
 class _ConvTransposeNd(_ConvNd):
-    """A transposed convolution, by its function and the parser of its sizes."""
+    """A transposed convolution, by its function's name and the parser of its sizes."""
 
     parse: Any
-    convolve: Any
+    convolve: str
 
     def __init__(
         self,
@@ -309,7 +311,7 @@ class _ConvTransposeNd(_ConvNd):
         extra = self._output_padding(
             input, output_size, self.stride, padding, self.kernel_size, len(self.kernel_size), self.dilation
         )
-        return type(self).convolve(
+        return getattr(F, self.convolve)(
             input, self.weight, self.bias, self.stride, padding, extra, self.groups, self.dilation
         )
 
@@ -329,7 +331,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     parse = staticmethod(_single)
-    convolve = staticmethod(F.conv_transpose1d)
+    convolve = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -348,7 +350,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     parse = staticmethod(_pair)
-    convolve = staticmethod(F.conv_transpose2d)
+    convolve = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -367,4 +369,4 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     parse = staticmethod(_triple)
-    convolve = staticmethod(F.conv_transpose3d)
+    convolve = "conv_transpose3d"

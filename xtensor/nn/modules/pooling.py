@@ -35,7 +35,7 @@ class _MaxPoolNd(Module):
     """The largest value of each window; the stride is the window's size unless given."""
 
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
-    _pool: Any
+    _pool: str
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class _MaxPoolNd(Module):
         )
 
     def forward(self, input: Tensor) -> Any:
-        return type(self)._pool(
+        return getattr(F, self._pool)(
             input,
             kernel_size=self.kernel_size,
             stride=self.stride,
@@ -84,7 +84,7 @@ class MaxPool1d(_MaxPoolNd):
     tensor([[5., 3.]])
     """
 
-    _pool = staticmethod(F.max_pool1d)
+    _pool = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -103,7 +103,7 @@ class MaxPool2d(_MaxPoolNd):
              [13., 15.]]])
     """
 
-    _pool = staticmethod(F.max_pool2d)
+    _pool = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -120,7 +120,7 @@ class MaxPool3d(_MaxPoolNd):
     xtensor.Size([1, 2, 2, 3, 4])
     """
 
-    _pool = staticmethod(F.max_pool3d)
+    _pool = "max_pool3d"
 
 
 class _WindowsNd(Module):
@@ -142,10 +142,12 @@ class _WindowsNd(Module):
 class _MaxUnpoolNd(_WindowsNd):
     """The values of a max pooling back where they came from, zeros elsewhere."""
 
-    _unpool: Any
+    _unpool: str
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return type(self)._unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, self._unpool)(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -162,7 +164,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """
 
     parse = staticmethod(_single)
-    _unpool = staticmethod(F.max_unpool1d)
+    _unpool = "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -183,7 +185,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """
 
     parse = staticmethod(_pair)
-    _unpool = staticmethod(F.max_unpool2d)
+    _unpool = "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -201,7 +203,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """
 
     parse = staticmethod(_triple)
-    _unpool = staticmethod(F.max_unpool3d)
+    _unpool = "max_unpool3d"
 
 
 class _AvgPoolNd(_WindowsNd):
@@ -246,7 +248,7 @@ class _DividedAvgPoolNd(_AvgPoolNd):
     """The mean of each window, or its sum over `divisor_override`."""
 
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
-    _pool: Any
+    _pool: str
 
     def __init__(
         self,
@@ -261,7 +263,7 @@ class _DividedAvgPoolNd(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self)._pool(
+        return getattr(F, self._pool)(
             input,
             self.kernel_size,
             self.stride,
@@ -285,7 +287,7 @@ class AvgPool2d(_DividedAvgPoolNd):
              [10.5000, 12.5000]]])
     """
 
-    _pool = staticmethod(F.avg_pool2d)
+    _pool = "avg_pool2d"
 
 
 class AvgPool3d(_DividedAvgPoolNd):
@@ -301,14 +303,14 @@ class AvgPool3d(_DividedAvgPoolNd):
     xtensor.Size([1, 2, 2, 3, 4])
     """
 
-    _pool = staticmethod(F.avg_pool3d)
+    _pool = "avg_pool3d"
 
 
 class _LPPoolNd(Module):
     """The p-norm of each window."""
 
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
-    _pool: Any
+    _pool: str
 
     def __init__(
         self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
@@ -321,7 +323,7 @@ class _LPPoolNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         norm_type = float(self.norm_type)
-        return type(self)._pool(input, norm_type, self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, self._pool)(input, norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -342,7 +344,7 @@ class LPPool1d(_LPPoolNd):
     tensor([[1.4142, 2.8284]])
     """
 
-    _pool = staticmethod(F.lp_pool1d)
+    _pool = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
@@ -358,7 +360,7 @@ class LPPool2d(_LPPoolNd):
              [1.4142, 1.4142]]])
     """
 
-    _pool = staticmethod(F.lp_pool2d)
+    _pool = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
@@ -374,21 +376,21 @@ class LPPool3d(_LPPoolNd):
     xtensor.Size([1, 2, 2, 3, 4])
     """
 
-    _pool = staticmethod(F.lp_pool3d)
+    _pool = "lp_pool3d"
 
 
 class _AdaptiveAvgPoolNd(Module):
     """The means of as many windows as the output has places."""
 
     __constants__ = ["output_size"]
-    _pool: Any
+    _pool: str
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self)._pool(input, self.output_size)
+        return getattr(F, self._pool)(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -404,7 +406,7 @@ class _AdaptiveMaxPoolNd(_AdaptiveAvgPoolNd):
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
-        return type(self)._pool(input, self.output_size, self.return_indices)
+        return getattr(F, self._pool)(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -418,7 +420,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     tensor([[5., 4.]])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool1d)
+    _pool = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -432,7 +434,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     xtensor.Size([1, 8, 5, 9])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool2d)
+    _pool = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -446,7 +448,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     xtensor.Size([1, 8, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool3d)
+    _pool = "adaptive_max_pool3d"
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
@@ -460,7 +462,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[3., 3.]])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool1d)
+    _pool = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -474,7 +476,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     xtensor.Size([1, 8, 5, 9])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool2d)
+    _pool = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -488,4 +490,4 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     xtensor.Size([1, 8, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool3d)
+    _pool = "adaptive_avg_pool3d"

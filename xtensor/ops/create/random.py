@@ -13,7 +13,7 @@ from typing import Any
 from ... import checks, devices, dtypes, geometry
 from ...lowering.sharded import follow
 from ...operators.attach import named
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import Unfit, overloads
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import (
     check_layout,
@@ -280,7 +280,7 @@ randn_like = like_of("randn_like", sampling.standard_normal, "Standard normal nu
 )
 def randint_like(
     input: Tensor,
-    low: int,
+    low: int | None = None,
     high: int | None = None,
     *,
     generator: Generator | None = None,
@@ -295,7 +295,10 @@ def randint_like(
 
     Raises: RuntimeError for complex and bool tensors.
     """
-    bottom, top = (0, low) if high is None else (low, high)
+    ends = [end for end in (low, high) if end is not None]
+    if not ends or any(isinstance(end, float) for end in ends):
+        raise Unfit
+    bottom, top = (0, *ends)[-2:]
     chosen = input.dtype if dtype is None else pick_dtype("randint_like", dtype)
     kernel, *numbers = sampling.integer_range(int(bottom), int(top), chosen)
     return make_like(

@@ -21,6 +21,13 @@ __all__: list[str] = []
 
 def text_of(tensor: Tensor, contents: str | None = None) -> str:
     """A tensor as PyTorch prints it; of a long one only the edges come to the host. `contents` stand for its values."""
+    kind = type(tensor)
+    text, around = plain_text_of(tensor, contents), getattr(kind, "_prints_within", None)
+    return text if around is None or "_prints_as" in kind.__dict__ else f"{around}({text})"
+
+
+def plain_text_of(tensor: Tensor, contents: str | None) -> str:
+    """The text without what its class has around it."""
     leveled = array_of(tensor) if type(tensor._xt_storage.raw) in KINDS else None
     if isinstance(leveled, Leveled) and leveled.level.open:
         return leveled_text(leveled)

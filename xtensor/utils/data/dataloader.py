@@ -13,6 +13,7 @@ from ...engine import record_function
 from .ahead import Ahead
 from .collate import default_collate, default_convert
 from .dataset import Dataset, IterableDataset
+from .distributed import in_world
 from .fetch import DatasetKind, fetcher_for
 from .pool import WorkerPool
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
@@ -131,6 +132,7 @@ class DataLoader(Generic[T_co]):
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset = dataset
+        self._dataset_kind: int = DatasetKind.Iterable if stream else DatasetKind.Map
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
@@ -147,7 +149,7 @@ class DataLoader(Generic[T_co]):
         self.generator = generator
         self.collate_fn: Any = collate_fn or (default_collate if self._auto_collation else default_convert)
         self.persistent_workers = persistent_workers
-        self._announced: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self.check_worker_number_rationality()
         if num_workers:
             prepare(None if self._context is None else self._context.get_start_method())
@@ -191,10 +193,6 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler is not None
 
     @property
-    def _dataset_kind(self) -> int:
-        return DatasetKind.Iterable if isinstance(self.dataset, IterableDataset) else DatasetKind.Map
-
-    @property
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
@@ -202,7 +200,7 @@ class DataLoader(Generic[T_co]):
         batches = self._batches()
         return batches if self.prefetch_device is None else Ahead(batches, self.prefetch_device)
 
-    def _batches(self) -> Batches:
+    def _batches(self) -> Pass:
         if self.num_workers == 0:
             return Batches(self)
         if not self.persistent_workers:
@@ -210,13 +208,13 @@ class DataLoader(Generic[T_co]):
         if self._iterator is None:
             self._iterator = PooledBatches(self)
         else:
-            self._iterator.restart()
+            self._iterator._reset(self)
         return self._iterator
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
             return len(self._index_sampler)
-        length = self._announced = len(self.dataset)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -249,66 +247,95 @@ REPLICAS = (
 )
 
 
-class Batches:
-    """One pass over a loader's batches, in this process."""
+class Pass:
+    """One pass over a loader's batches. Programs derive classes of their own, by PyTorch's names for what it is made of."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self.loader = loader
-        self.yielded = 0
+        self._dataset = loader.dataset
+        self._dataset_kind = loader._dataset_kind
+        self._IterableDataset_len_called: int | None = loader._IterableDataset_len_called
+        self._auto_collation = loader._auto_collation
+        self._drop_last = loader.drop_last
+        self._index_sampler = loader._index_sampler
+        self._num_workers = loader.num_workers
+        self._rank, self._world_size = in_world[0]() if in_world else (0, 1)
+        # Pinned memory is for copies to an accelerator, which XLA makes for itself.
+        self._pin_memory, self._pin_memory_device = False, None
+        self._timeout = loader.timeout
+        self._collate_fn = loader.collate_fn
         # Drawn without workers too, so that what is drawn next does not depend on how many there are.
-        self.base_seed = random_seed(loader.generator)
-        self.start()
+        self._base_seed = random_seed(loader.generator)
+        self._sampler_iter = iter(self._index_sampler)
+        self._persistent_workers = loader.persistent_workers
+        self._shared_seed: int | None = None
+        self._num_yielded = 0
 
-    def start(self) -> None:
-        """Begin a pass."""
-        loader = self.loader
-        if loader.timeout != 0:
-            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self.indices = iter(loader._index_sampler)
-        self.fetcher = fetcher_for(
-            loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last, loader._dataset_kind
-        )
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        """Begin another pass."""
+        self._sampler_iter = iter(self._index_sampler)
+        self._num_yielded = 0
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
 
-    def take(self) -> Any:
+    def _next_index(self) -> Any:
+        """The numbers of the next batch's samples."""
+        return next(self._sampler_iter)
+
+    def _next_data(self) -> Any:
         """The next batch."""
-        return self.fetcher.fetch(next(self.indices))
+        raise NotImplementedError
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         with record_function("enumerate(DataLoader).__next__"):
-            batch = self.take()
-        self.yielded += 1
-        announced = getattr(self.loader, "_announced", None)  # loaders that programs write lack it
-        if announced is not None and self.yielded > announced:
+            batch = self._next_data()
+        self._num_yielded += 1
+        announced = self._IterableDataset_len_called
+        if announced is not None and self._num_yielded > announced:
             checks.warn(
-                f"Length of IterableDataset {self.loader.dataset} was reported to be {announced}"
-                f"(when accessing len(dataloader)), but {self.yielded} samples have been fetched. "
-                + (REPLICAS if self.loader.num_workers > 0 else ""),
+                f"Length of IterableDataset {self._dataset} was reported to be {announced}"
+                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched. "
+                + (REPLICAS if self._num_workers > 0 else ""),
             )
         return batch
 
     def __len__(self) -> int:
-        return len(self.loader._index_sampler)
+        return len(self._index_sampler)
 
     def __getstate__(self) -> Any:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
 
-class PooledBatches(Batches):
+class Batches(Pass):
+    """One pass over a loader's batches, in this process."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._dataset_fetcher = fetcher_for(
+            self._dataset, self._auto_collation, self._collate_fn, self._drop_last, self._dataset_kind
+        )
+
+    def _next_data(self) -> Any:
+        return self._dataset_fetcher.fetch(self._next_index())
+
+
+class PooledBatches(Pass):
     """One pass over a loader's batches, made by worker processes that work ahead."""
 
-    def start(self) -> None:
-        loader = self.loader
-        self.pool = WorkerPool(loader, self.base_seed)
-        self.restart()
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        self.loader = loader
+        self.pool = WorkerPool(loader, self._base_seed)
+        self._reset(loader, True)
 
-    def restart(self) -> None:
-        """Begin another pass with the same workers."""
-        self.yielded = 0
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        if not first_iter:
+            super()._reset(loader)
         try:
-            self.pool.restart(iter(self.loader._index_sampler))
+            self.pool.restart(self._sampler_iter)
         except BaseException:
             self.give_up()
             raise
@@ -319,7 +346,7 @@ class PooledBatches(Batches):
         if self.loader._iterator is self:
             self.loader._iterator = None
 
-    def take(self) -> Any:
+    def _next_data(self) -> Any:
         try:
             batch = self.pool.take()
         except StopIteration:

@@ -18,14 +18,14 @@ class Fetcher:
         self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool
     ) -> None:
         self.dataset = dataset
-        self.together = together
+        self.auto_collation = together
         self.collate_fn = collate_fn
         self.drop_last = drop_last
 
     def fetch(self, index: Any) -> Any:
         """The batch; StopIteration where a stream has ended."""
         dataset = self.dataset
-        if not self.together:
+        if not self.auto_collation:
             return self.collate_fn(dataset[index])
         if self.collate_fn is default_collate and index:
             whole = getattr(dataset, "_collated", None)
@@ -44,18 +44,18 @@ class StreamFetcher(Fetcher):
         self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool
     ) -> None:
         super().__init__(dataset, together, collate_fn, drop_last)
-        self.stream: Iterator[Any] = iter(dataset)
+        self.dataset_iter: Iterator[Any] = iter(dataset)
         self.ended = False
 
     def fetch(self, index: Any) -> Any:
         if self.ended:
             raise StopIteration
-        if not self.together:
-            return self.collate_fn(next(self.stream))
+        if not self.auto_collation:
+            return self.collate_fn(next(self.dataset_iter))
         samples = []
         for _ in index:
             try:
-                samples.append(next(self.stream))
+                samples.append(next(self.dataset_iter))
             except StopIteration:
                 self.ended = True
                 break
