@@ -21,6 +21,7 @@ import numpy as np
 from jax.core import ShapedArray, Tracer
 
 from . import capture, checks, devices, dtypes
+from .xla.addresses import memory_at_new_addresses
 from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.pending import Pending
@@ -125,7 +126,6 @@ def _reserve(nbytes: int) -> int:
 
 # Copies of the bytes of storages whose address was asked for, and at which of their writes.
 _copies: weakref.WeakKeyDictionary[Storage, tuple[np.ndarray[Any, Any], int]] = weakref.WeakKeyDictionary()
-_LINE = 64
 
 
 def _copied(storage: Storage, array: Any, nbytes: int) -> int:
@@ -133,9 +133,7 @@ def _copied(storage: Storage, array: Any, nbytes: int) -> int:
     with _address_lock:
         memory, writes = _copies.get(storage, (None, -1))
         if storage.address == 0 or memory is None:
-            room = np.empty(nbytes + _LINE, np.uint8)
-            start = -room.ctypes.data % _LINE
-            memory, writes = room[start : start + nbytes], -1
+            memory, writes = memory_at_new_addresses(nbytes), -1
             storage.address = memory.ctypes.data
         if writes != storage.writes:
             memory[:] = np.asarray(array).reshape(-1).view(np.uint8)
@@ -389,7 +387,7 @@ def found_all(storages: Iterable[Storage]) -> None:
         held: Any = storage.raw
         if type(held) is Pending and type(storage) is LazyStorage and held._value is not None:
             cell.__set__(storage, held._value)
-            storage.__class__ = Storage
+            storage.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _references(storage: Storage) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from ..operators.below.dispatching import slots_of
+from ..ops.tensor.export import rebuild_tensor, rebuild_wrapper
 from ..ops.tensor.typed_storages import TypedStorage
 from ..quantized.layout import QuantizedTensor
 from ..quantized.packed import ScriptObject
@@ -270,7 +271,10 @@ class Pickler(pickle._Pickler):
             arguments = (tensor.detach(), tensor.requires_grad, OrderedDict())
             return (PARAMETER, arguments) if state is None else (PARAMETER_WITH_STATE, (*arguments, state))
         if kind is not Tensor and overridden(kind):
-            return tensor.__reduce_ex__(self.proto)
+            found = tensor.__reduce_ex__(self.proto)
+            if not (isinstance(found, tuple) and found[0] in (rebuild_tensor, rebuild_wrapper)):
+                return found
+            # Which is what Tensor's own method says, to those who ask it.
         function, arguments = rebuilding(tensor)
         if state is None and kind is Tensor:
             return function, arguments

@@ -55,7 +55,9 @@ def vmap(
         size, dims, leaves, structure = arguments_of(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
             return run(func, size, dims, leaves, structure, out_dims, randomness, kwargs)
-        places = {leaf.device for leaf, dim in zip(leaves, dims, strict=True) if dim is not None} - {None}
+        places = {
+            t.device for t, dim in zip(leaves, dims, strict=True) if dim is not None and isinstance(t, Tensor)
+        }
         states = [kept_state(place) for place in places] if randomness == "same" else []
         results = []
         for start in range(0, size, chunk_size):

@@ -108,6 +108,20 @@ class Programs:
         self.strict = strict
         self.by_form: dict[Any, ExportedProgram] = {}
         self.first: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+        # A trace is of the mode in which its module was, whatever that does later.
+        self.modes = {part: part.training for part in module.modules()}
+
+    @contextmanager
+    def as_it_was(self) -> Iterator[None]:
+        """A block in which the module is in the mode in which it was first traced."""
+        present = {part: part.training for part in self.modes}
+        try:
+            for part, mode in self.modes.items():
+                part.training = mode
+            yield
+        finally:
+            for part, mode in present.items():
+                part.training = mode
 
     def form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What of arguments a trace depends on."""
@@ -121,7 +135,7 @@ class Programs:
         found = self.by_form.get(key)
         if found is None:
             sizes = [tuple(v.shape) for v in trees.tree_leaves((args, kwargs)) if isinstance(v, Tensor)]
-            with tracing():
+            with tracing(), self.as_it_was():
                 made = traced_call(self.module, args, kwargs, sizes, {}, reading=read)
             check_result(made.result, self.strict)
             found = self.by_form[key] = program_with_weights(self.module, made, {}, (args, kwargs))
@@ -144,7 +158,8 @@ class Programs:
         args, kwargs = self.first
         first = self.by_form[self.form(args, kwargs)]
         try:
-            return export(self.module, args, kwargs, dynamic_shapes=all_open(args, kwargs))
+            with self.as_it_was():
+                return export(self.module, args, kwargs, dynamic_shapes=all_open(args, kwargs))
         except Exception:  # it reads values, which the trace has as they were
             return first
 

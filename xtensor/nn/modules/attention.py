@@ -131,7 +131,7 @@ class MultiheadAttention(Module):
         swapped = self.batch_first and query.dim() == 3
         if swapped:
             # What was one tensor stays one: a single projection serves all three.
-            moved = {id(tensor): tensor.transpose(1, 0) for tensor in (query, key, value)}
+            moved = {id(t): t.transpose(1, 0) for t in {id(t): t for t in (query, key, value)}.values()}
             query, key, value = moved[id(query)], moved[id(key)], moved[id(value)]
         output, weights = F.multi_head_attention_forward(
             query,
