@@ -126,6 +126,14 @@ def a_trace_stays_in_the_mode_of_its_module(T):
 test_as_pytorch = case.test()
 
 
+def test_a_pass_where_no_group_is():
+    """`torch.distributed` is imported by many packages, and a group is rarely made."""
+    assert not xtensor.distributed.is_initialized()
+    batches = iter(xtensor.utils.data.DataLoader([1, 2, 3], batch_size=2))
+    assert (batches._rank, batches._world_size) == (0, 1)
+    assert [b.tolist() for b in batches] == [[1, 2], [3]]
+
+
 def elsewhere(T, own_way):
     class Elsewhere(T.Tensor):
         @staticmethod

@@ -7,6 +7,7 @@ their integer indices are found on the host; see `masks.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,8 @@ from ...tensor import (
     wrap,
 )
 from ...xla.cache import bounded
+from ...xla.sizes import enabled as sizes_enabled
+from ...xla.sizes.terms import varied
 from ...xla.x64 import jit
 from . import hostindex
 from .hostindex import Placed
@@ -271,8 +274,16 @@ def layout(
 
 
 def layout_of(view: Tensor, found: Placed) -> tuple[Any, Any, Any] | None:
+    if found.dims == (0,) and view._xt_view is None and is_dense(found.arrays[0]):  # as is nearly always so
+        return None
     metas = tuple([(tuple(shape_of(a)), index_strides(a)) for a in found.arrays])
     return layout(tuple(sizes_of(view)), tuple(strides_of(view)), found.dims, found.shape, metas)
+
+
+def is_dense(array: Any) -> bool:
+    """Whether an index array is plainly contiguous."""
+    view = None if isinstance(array, np.ndarray) else array._xt_view
+    return view is None or view.strides == geometry.contiguous_strides(view.sizes)
 
 
 def index_strides(array: Any) -> tuple[int, ...]:
@@ -285,7 +296,7 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
     check_places(view, found)
     order = layout_of(view, found)
-    if found.masks:
+    if found.masks or moves(view, found):
         array = view._xt_storage.array
         if not isinstance(array, MetaArray) and hostindex.enabled(array):
             return hostindex.read(view, found, order, title)
@@ -298,6 +309,23 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
         result = gathered(view, indices, found.dims)
         return result if count is None or count == found.shape[0] else hostindex.trimmed(result, count)
     return run_ordered(INDEX, (view, indices, found.dims), *order)
+
+
+MOVED = 1 << 16
+"""Elements that are picked on the host where sizes vary."""
+
+
+def moves(view: Tensor, found: Placed) -> bool:
+    """Whether NumPy picks what no gradient is asked of: where the number of indices varies, it takes a twentieth of a program for several sizes."""
+    return (
+        modes.state.mode <= 1
+        and any([n in varied for n in found.shape])
+        and math.prod(found.result_sizes(tuple(sizes_of(view)))) <= MOVED
+        and (modes.state.mode == 1 or edge_of(view) is None)
+        and sizes_enabled()
+        and not dispatch.watchers
+        and type(view._xt_storage.array) is ARRAY
+    )
 
 
 def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tensor:

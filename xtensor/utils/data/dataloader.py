@@ -13,7 +13,7 @@ from ...engine import record_function
 from .ahead import Ahead
 from .collate import default_collate, default_convert
 from .dataset import Dataset, IterableDataset
-from .distributed import in_world
+from .distributed import own_share
 from .fetch import DatasetKind, fetcher_for
 from .pool import WorkerPool
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
@@ -258,7 +258,7 @@ class Pass:
         self._drop_last = loader.drop_last
         self._index_sampler = loader._index_sampler
         self._num_workers = loader.num_workers
-        self._rank, self._world_size = in_world[0]() if in_world else (0, 1)
+        self._rank, self._world_size = own_share()
         # Pinned memory is for copies to an accelerator, which XLA makes for itself.
         self._pin_memory, self._pin_memory_device = False, None
         self._timeout = loader.timeout

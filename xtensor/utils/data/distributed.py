@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sized
 from typing import Any
@@ -15,6 +16,14 @@ __all__ = ["DistributedSampler"]
 
 in_world: list[Callable[[], tuple[int, int]]] = []
 """Set by `xtensor.distributed`: this process's rank, and the number of processes."""
+
+
+def own_share() -> tuple[int, int]:
+    """This process's rank and the number of processes: 0 of 1 where there is no group."""
+    with contextlib.suppress(ValueError):
+        if in_world:
+            return in_world[0]()
+    return 0, 1
 
 
 class DistributedSampler(Sampler[int]):
