@@ -16,6 +16,7 @@ import xtensor as xt
 from xtensor.operators import index_bounds
 from xtensor.ops.index import hostindex
 from xtensor.ops.reduce.statistics import counts_of
+from xtensor.xla.sizes.terms import varied
 
 SHAPES = [(3, 4), (2, 3, 4), (5,), (4, 1, 3), ()]
 LAYOUTS = ["plain", "transposed", "strided", "expanded", "offset"]
@@ -700,3 +701,29 @@ def test_several_numbers_are_one_view() -> None:
         seen = leaf[0, 1]
         seen.mul_(5)
     assert leaf[0, 1].item() == 5
+
+
+def test_as_many_indices_as_come() -> None:
+    """Where their number varies, NumPy picks: the same elements, strides, errors and gradients, and no memory in common."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(401, 3)).astype(np.float32)
+    x, row = xt.from_numpy(table.copy()), xt.from_numpy(table[:, 0].copy())
+    for n in [*range(300, 340), *range(320, 300, -1)]:
+        index = rng.integers(-401, 401, n)
+        given = xt.from_numpy(index)
+        for source, values in ((row, table[:, 0]), (x, table)):
+            picked = source[given]
+            assert picked.numpy().tobytes() == values[index].tobytes()
+            assert picked.is_contiguous()
+            picked += 1
+        assert x.t()[:, given].numpy().tobytes() == table.T[:, index].tobytes()
+    assert x.numpy().tobytes() == table.tobytes() and row.numpy().tobytes() == table[:, 0].tobytes()
+    assert 310 in varied
+    with pytest.raises(IndexError, match="index 401 is out of bounds for dimension 0 with size 401"):
+        row[xt.arange(401 - 309, 402)]
+    row.requires_grad_()
+    picked = row[given]
+    picked.sum().backward()
+    assert np.array_equal(row.grad.numpy(), np.bincount(index % 401, minlength=401).astype(np.float32))
+    with xt.no_grad():
+        assert not row[given].requires_grad

@@ -296,7 +296,7 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
     check_places(view, found)
     order = layout_of(view, found)
-    if found.masks or moves(view, found):
+    if found.masks or (varied and moves(view, found)):
         array = view._xt_storage.array
         if not isinstance(array, MetaArray) and hostindex.enabled(array):
             return hostindex.read(view, found, order, title)
@@ -319,12 +319,14 @@ def moves(view: Tensor, found: Placed) -> bool:
     """Whether NumPy picks what no gradient is asked of: where the number of indices varies, it takes a twentieth of a program for several sizes."""
     return (
         modes.state.mode <= 1
-        and any([n in varied for n in found.shape])
+        and any(n in varied for n in found.shape)
         and math.prod(found.result_sizes(tuple(sizes_of(view)))) <= MOVED
         and (modes.state.mode == 1 or edge_of(view) is None)
         and sizes_enabled()
         and not dispatch.watchers
-        and type(view._xt_storage.array) is ARRAY
+        and all(
+            isinstance(a, np.ndarray) or type(a._xt_storage.array) is ARRAY for a in (view, *found.arrays)
+        )
     )
 
 

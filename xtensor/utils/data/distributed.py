@@ -19,7 +19,7 @@ in_world: list[Callable[[], tuple[int, int]]] = []
 
 
 def own_share() -> tuple[int, int]:
-    """This process's rank and the number of processes: 0 of 1 where there is no group."""
+    """The rank of this process and the number of processes: 0 of 1 where there is no group."""
     with contextlib.suppress(ValueError):
         if in_world:
             return in_world[0]()
