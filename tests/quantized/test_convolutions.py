@@ -8,7 +8,7 @@ import pytest
 from xtensor.quantized import windows
 from xtensor.quantized.windows import Window, window_sums
 
-from .compared import names, outcome, quantised, torch, weight, xtensor
+from .compared import engine, names, outcome, quantised, torch, weight, xtensor
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's, which deprecates all of this
 
@@ -51,7 +51,7 @@ lib.relu(nnq.Conv1d(4, 6, 3)(rows))""".split("\n")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_strides(monkeypatch, program, last):
     """Channels lie last in results, whatever way those of the input lie; errors are PyTorch's."""
-    monkeypatch.setattr(torch.backends.quantized, "engine", "x86")
+    engine(monkeypatch)
     kernel = np.zeros((6, 4, 3, 3, 3), np.float32)
 
     def run(lib):

@@ -1,6 +1,7 @@
 """Rows of `xtensor/ops/tensor/aten.py`."""
 
 from . import Dtype, Row, Sample, T
+from .grouped_products import eighths
 
 X, PLANE, LIKELY = T(3, 4), T(2, 2, 5, 4), T(3, 4, low=0.1, high=0.9)
 HALF = ("bfloat16",)
@@ -27,6 +28,13 @@ def kept(args, kwargs, result):
     """What was kept is scaled, and the rest is zero."""
     values, mask = result
     assert (values == args[0] * mask * 2).all()
+
+
+def by_columns(input, mat2, *args, **kwargs):
+    """PyTorch's function with the columns of the right operand contiguous, as it wants them."""
+    import torch
+
+    return torch._scaled_mm(input, mat2.t().contiguous().t(), *args, **kwargs)
 
 
 ROWS = [
@@ -93,7 +101,8 @@ ROWS = [
     ),
     Row(
         "_scaled_mm",
-        [Sample(X, X, T(), T())],
+        [Sample(eighths(16, 32), eighths(32, 16), T(values=2.0), T(values=3.0), out_dtype=Dtype("float32"))],
+        reference=by_columns,
         others=(),
         grad=False,
         without=("out",),
