@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 import xtensor
 from tests.oracle import Cases, attempt, graph, leaf
 
@@ -180,3 +183,35 @@ def test_a_batch_of_gradients_is_not_retained():
     assert middle.grad is None and rows.shape == (3, 3)
     result.backward(xtensor.ones(3))
     assert xtensor.allclose(middle.grad, middle.cos())
+
+
+@pytest.mark.parametrize("kind", ["linear", "convolved", "pooled"])
+def test_third_derivatives(torch, kind):
+    """A derivative's derivative keeps all that its own may take, since nothing was traced to tell; one that was written to is refused."""
+
+    def thrice(lib, touch=False):
+        F = lib.nn.functional
+        x = lib.linspace(-1.0, 1.0, 2 * 3 * 4 * 4).reshape(2, 3, 4, 4).requires_grad_()
+        w = lib.sin(lib.arange(54.0)).reshape(2, 3, 3, 3)
+        made = {
+            "linear": lambda: F.linear(x.flatten(1), lib.sin(lib.arange(144.0)).reshape(3, 48)),
+            "convolved": lambda: F.conv2d(x * x * x, w).flatten(1),
+            "pooled": lambda: F.max_pool2d(lib.tanh(x), 2).flatten(1),
+        }[kind]()
+        loss = F.cross_entropy(made, lib.tensor([1, 0]))
+        v, found = lib.cos(lib.arange(96.0)).reshape(2, 3, 4, 4), []
+        value = loss
+        for level in range(3):
+            (grad,) = lib.autograd.grad(value, x, create_graph=True)
+            found.append(grad.detach().numpy())
+            value = (grad * v).sum()
+            if touch and level == 1:
+                with lib.no_grad():
+                    x.add_(1)
+        return found
+
+    for ours, theirs in zip(thrice(xtensor), thrice(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)
+    if kind == "convolved":
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            thrice(xtensor, touch=True)

@@ -479,14 +479,19 @@ def derived(
 
     examples = {n: stand_in(forms[i]) for n, i in zip(names, takes, strict=True)}
     ruled = [n for n, i in zip(names, takes, strict=True) if smooth[i]]
-    rules = {n: rule_of(kernel, n, examples, out) for n in ruled}
+    # What a derivative's own derivative takes, a trace tells; what that one's takes would be a trace three times as long, of what hardly
+    # anybody asks for: it keeps all.
+    told = None if op.of is None else tuple(names)
+    rules = {n: rule_of(kernel, n, examples, out, told) for n in ruled}
     parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
     name = op.name + "_backward"
     return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
 
 
-def rule_of(kernel: Callable[..., Any], name: str, examples: dict[str, Any], out: Any) -> Callable[..., Any]:
-    """The rule for one argument: `jax.vjp` of the kernel, with only the names that it needs."""
+def rule_of(
+    kernel: Callable[..., Any], name: str, examples: dict[str, Any], out: Any, told: tuple[str, ...] | None
+) -> Callable[..., Any]:
+    """The rule for one argument: `jax.vjp` of the kernel, with only the names that it needs; or those that are told."""
 
     def pulled(grad: Any, **known: Any) -> Any:
         def alone(value: Any) -> Any:
@@ -499,9 +504,11 @@ def rule_of(kernel: Callable[..., Any], name: str, examples: dict[str, Any], out
     def flat(grad: Any, *values: Any) -> tuple[Any]:
         return (pulled(grad, **dict(zip(examples, values, strict=True))),)
 
-    needs = facts(jit(flat), (out, *examples.values()), lambda jaxpr: used(jaxpr, [True]))[1:]
-    wanted = [n for n, u in zip(examples, needs, strict=True) if u]
-    absent = [n for n, u in zip(examples, needs, strict=True) if not u]
+    wanted = told
+    if wanted is None:
+        needs = facts(jit(flat), (out, *examples.values()), lambda jaxpr: used(jaxpr, [True]))[1:]
+        wanted = tuple([n for n, u in zip(examples, needs, strict=True) if u])
+    absent = [n for n in examples if n not in wanted]
 
     def rule(grad: Any, **given: Any) -> Any:
         for n in absent:
