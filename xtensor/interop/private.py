@@ -25,6 +25,7 @@ from ..compat import cuda
 from ..compat.backends.cpu import get_cpu_capability
 from ..compat.backends.cuda import SDPAParams
 from ..compat.jit.annotations import BroadcastingList2
+from ..compat.jit.graphs import get_trace_graph, tracing_state
 from ..compat.overrides import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -407,7 +408,7 @@ UNCHANGED = """
 """
 # Calls that change only PyTorch's compilers and allocators, or tell its makers: None, and nothing happens.
 WITHOUT_EFFECT = """
-    backends.disable_global_flags _C._accelerator_emptyCache _C._cuda_clearCublasWorkspaces _C._get_tracing_state _C._jit_override_can_fuse_on_cpu
+    backends.disable_global_flags _C._accelerator_emptyCache _C._cuda_clearCublasWorkspaces _C._jit_override_can_fuse_on_cpu
     _C._jit_override_can_fuse_on_gpu _C._jit_set_fusion_strategy _C._jit_set_nvfuser_enabled
     _C._jit_set_nvfuser_guard_mode _C._jit_set_profiling_executor _C._jit_set_profiling_mode
     _C._jit_set_texpr_fuser_enabled _C._log_api_usage_once _C._set_graph_executor_optimize
@@ -696,6 +697,9 @@ NAMES: dict[str, Any] = {
     "nn.utils.prune._validate_pruning_amount": check_amount,
     "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
+    "_C._get_tracing_state": tracing_state,
+    "jit._get_trace_graph": get_trace_graph,
+    "jit._trace._get_trace_graph": get_trace_graph,
     "read_vitals": lambda: "",
     "utils._pytree.register_constant": register_constant,
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),
