@@ -112,8 +112,11 @@ AS_THEY_ARE = frozenset((OLDER_VMAP, BATCHED_GRADS))
 
 
 def level_at(number: int) -> Level:
-    """The level of a number that is in use."""
-    return _alive[number]
+    """The level of a number; RuntimeError where no transform that runs has it."""
+    level = _alive.get(number)
+    if level is None:
+        raise RuntimeError(f"no transform runs at level {number}: batches are entered within `vmap`")
+    return level
 
 
 class LevelAval:

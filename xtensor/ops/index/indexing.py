@@ -311,6 +311,8 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     return run_ordered(INDEX, (view, indices, found.dims), *order)
 
 
+SEVERAL = 16
+"""Indices from which on their number tells that it varies: fewer are met everywhere."""
 MOVED = 1 << 16
 """Elements that are picked on the host where sizes vary."""
 
@@ -319,8 +321,9 @@ def moves(view: Tensor, found: Placed) -> bool:
     """Whether NumPy picks what no gradient is asked of: where the number of indices varies, it takes a twentieth of a program for several sizes."""
     return (
         modes.state.mode <= 1
-        and any(n in varied for n in found.shape)
+        and any(n >= SEVERAL and n in varied for n in found.shape)
         and math.prod(found.result_sizes(tuple(sizes_of(view)))) <= MOVED
+        and (view._xt_view is None or math.prod(sizes_of(view)) <= MOVED)  # which is read as a whole
         and (modes.state.mode == 1 or edge_of(view) is None)
         and sizes_enabled()
         and not dispatch.watchers

@@ -362,7 +362,10 @@ def _scaled_mm(
     out_dtype: dtypes.dtype | None = None,
     use_fast_accum: bool = False,
 ) -> Tensor:
-    """The product of matrices of 8-bit floats with one scale each, or one for every row."""
+    """The product of matrices of 8-bit floats with one scale each, or one for every row.
+
+    Raises: ValueError for complex, bool and integer tensors; ValueError where sizes do not fit.
+    """
     recipes = [0 if scale.numel() == 1 else 1 for scale in (scale_a, scale_b)]
     return scaled_product(
         input, mat2, [scale_a], [scale_b], bias, recipes[:1], recipes[1:], out_dtype or input.dtype
