@@ -117,7 +117,8 @@ class OpNode(Replayable):
     def __dir__(self) -> list[str]:
         names = [{"input": "self"}.get(name, name) for name in self.op.rules.saved]
         own = [*names, *[p.name for p in self.op.static]]
-        raw = [f"_raw_saved_{name}" for name in names if hasattr(self, f"_raw_saved_{name}")]
+        # What was released is asked for in vain, and listed still.
+        raw = [f"_raw_saved_{n}" for n in names if self.saved is None or hasattr(self, f"_raw_saved_{n}")]
         return [*super().__dir__(), *[f"_saved_{name}" for name in own], *raw]
 
     def __getattr__(self, name: str) -> Any:

@@ -194,7 +194,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             tensors.append(param)
             tensors += states
         if joins:
-            grads += [operand_of(g._xt_storage) if g._xt_view is None else array_of(g) for g in group.grads]
+            grads += [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in group.grads]
         else:
             grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
     if place.type == "meta":
@@ -282,12 +282,6 @@ def places_of(arrays: list[Any]) -> set[devices.device]:
         if len({id(array.sharding) for array in arrays}) == 1:
             return {devices.of_array(arrays[0])}
     return set(map(devices.of_array, arrays))
-
-
-def operand_of(storage: Storage) -> Any:
-    """`storage.operand`, sooner where it waits."""
-    held = storage.raw
-    return held if type(held) is Pending and held._value is None else storage.operand
 
 
 def held_by(storage: Storage) -> Any:

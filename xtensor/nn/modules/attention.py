@@ -131,7 +131,10 @@ class MultiheadAttention(Module):
         swapped = self.batch_first and query.dim() == 3
         if swapped:
             # What was one tensor stays one: a single projection serves all three.
-            moved = {id(t): t.transpose(1, 0) for t in {id(t): t for t in (query, key, value)}.values()}
+            moved: dict[int, Tensor] = {}
+            for tensor in (query, key, value):
+                if id(tensor) not in moved:
+                    moved[id(tensor)] = tensor.transpose(1, 0)
             query, key, value = moved[id(query)], moved[id(key)], moved[id(value)]
         output, weights = F.multi_head_attention_forward(
             query,

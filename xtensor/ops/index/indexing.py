@@ -318,7 +318,7 @@ MOVED = 1 << 16
 
 
 def moves(view: Tensor, found: Placed) -> bool:
-    """Whether NumPy picks what no gradient is asked of: where the number of indices varies, it takes a twentieth of a program for several sizes."""
+    """Whether NumPy picks what no gradient is asked of: where the number of indices varies, it takes half as long as a program for several sizes."""
     return (
         modes.state.mode <= 1
         and any(n >= SEVERAL and n in varied for n in found.shape)
