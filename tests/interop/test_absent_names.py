@@ -73,6 +73,12 @@ def test_what_packages_of_samples_take_from_private_names(alias):
     assert seen[-1] is True and not is_batchedtensor(x)
     with pytest.raises(RuntimeError, match="no transform runs at level 1"):
         _add_batch_dim(x, 0, 1)
+    kept = []
+    alias.vmap(lambda row: kept.append(row) or row)(x)
+    with pytest.raises(
+        RuntimeError, match="no transform runs at level"
+    ):  # what is left of a level that ended runs nothing
+        _add_batch_dim(x, 0, 1)
     handle = alias.nn.modules.module.register_module_parameter_registration_hook(lambda *args: None)
     assert handle.id in _global_parameter_registration_hooks
     handle.remove()

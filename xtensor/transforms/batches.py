@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..operators.generator import kept_state, put_back
-from ..operators.levels.crossing import enter, leave, running
+from ..operators.levels.crossing import enter, leave, level_at, running
 from ..ops.shape.joining import cat
 from ..tensor import Tensor, array_of, wrap
 from ..trees import (
@@ -18,7 +18,7 @@ from ..trees import (
     tree_structure,
     tree_unflatten,
 )
-from ..xla.levels import OLDER_VMAP, Level, level_at, levels_of
+from ..xla.levels import OLDER_VMAP, Level, levels_of
 from .viewing import view_of
 
 __all__ = ["add_batch_dim", "maybe_remove_batch_dim", "older_vmap", "remove_batch_dim", "vmap", "vmapped"]

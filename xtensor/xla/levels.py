@@ -29,7 +29,6 @@ __all__ = [
     "batches_of",
     "ground",
     "host_values",
-    "level_at",
     "levels_of",
     "tracing",
 ]
@@ -109,14 +108,6 @@ OLDER_VMAP = "torch._vmap_internals._vmap"
 BATCHED_GRADS = "grad(is_grads_batched=True)"
 AS_THEY_ARE = frozenset((OLDER_VMAP, BATCHED_GRADS))
 """The transforms of batches in which custom functions run as they are, on all samples at once, without a rule."""
-
-
-def level_at(number: int) -> Level:
-    """The level of a number; RuntimeError where no transform that runs has it."""
-    level = _alive.get(number)
-    if level is None:
-        raise RuntimeError(f"no transform runs at level {number}: batches are entered within `vmap`")
-    return level
 
 
 class LevelAval:

@@ -27,6 +27,7 @@ __all__ = [
     "enter",
     "given_tangent",
     "leave",
+    "level_at",
     "levels_beyond",
     "lift",
     "lower",
@@ -78,6 +79,14 @@ def new_level(name: str, size: int | None = None, randomness: str = "error") -> 
     """A level above all that run."""
     above = max([t.number for t in modes.state.transforms if isinstance(t, Level)], default=0)
     return Level(name, above, size, randomness)
+
+
+def level_at(number: int) -> Level:
+    """The level of a number among those that run in this thread; RuntimeError where none has it."""
+    for level in modes.state.transforms:
+        if isinstance(level, Level) and level.number == number:
+            return level
+    raise RuntimeError(f"no transform runs at level {number}: batches are entered within `vmap`")
 
 
 def refuse_nested() -> None:
