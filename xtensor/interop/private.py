@@ -252,6 +252,14 @@ def module_of(name: str, **values: Any) -> types.ModuleType:
     return made
 
 
+def module_exists(name: str) -> bool:
+    """Whether a module can be imported; those of packages that are absent cannot."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
 def same_function(fn: Any = None, **options: Any) -> Any:
     """A decorator that changes nothing, with or without parentheses."""
     return fn if callable(fn) else lambda function: function
@@ -613,7 +621,9 @@ NAMES: dict[str, Any] = {
     "nn.functional.GRID_SAMPLE_PADDING_MODES": {mode: i for i, mode in enumerate(PADDINGS)},
     "utils._import_utils": module_of(
         "utils._import_utils",
-        _check_module_exists=lambda name: importlib.util.find_spec(name) is not None,
+        _check_module_exists=module_exists,
+        dill_available=lambda: module_exists("dill"),
+        import_dill=lambda: importlib.import_module("dill") if module_exists("dill") else None,
     ),
     "__config__._cxx_flags": lambda: "",
     "__config__.parallel_info": lambda: f"at::get_num_threads() : {os.cpu_count()}\n",

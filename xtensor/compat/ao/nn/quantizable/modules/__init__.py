@@ -2,3 +2,5 @@
 
 from .activation import *
 from .rnn import *
+
+__all__ = ["LSTM", "LSTMCell", "MultiheadAttention"]

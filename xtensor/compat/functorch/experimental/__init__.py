@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ...func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_, vmap
-from ...transforms.batches import arguments_of
+from ....func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_, vmap
+from ....transforms.batches import arguments_of
+from . import control_flow
 
 __all__ = [
     "chunk_vmap",
+    "control_flow",
     "functionalize",
     "hessian",
     "jacfwd",
