@@ -727,3 +727,20 @@ def test_as_many_indices_as_come() -> None:
     assert np.array_equal(row.grad.numpy(), np.bincount(index % 401, minlength=401).astype(np.float32))
     with xt.no_grad():
         assert not row[given].requires_grad
+
+
+@pytest.mark.parametrize("place", [0, (slice(None), 0), (1, 2), ..., (slice(0, 2), slice(1, 3)), (None, 0)])
+def test_numbers_that_are_differentiated_are_written_with_their_history(place: Any) -> None:
+    base = xt.zeros(3, 4)
+    leaf = xt.tensor(1.5, requires_grad=True)
+    base[place] = leaf
+    assert base.requires_grad and base[place].eq(1.5).all()
+    base.sum().backward()
+    assert leaf.grad is not None and leaf.grad.item() == base.ne(0).sum().item()
+
+
+def test_no_index_is_refused_where_values_are_put() -> None:
+    for x in (xt.ones(()), xt.ones(3)):
+        for put in (x.index_put, x.index_put_):
+            with pytest.raises(RuntimeError, match="at least one index must be provided"):
+                put([], xt.ones(1), True)

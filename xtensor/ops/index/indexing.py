@@ -481,7 +481,8 @@ def assign(view: Tensor, value: Any) -> None:
         return
     sizes = tuple(sizes_of(view))
     raw = value._xt_storage.raw
-    if type(raw) is HostNumber and held(value) and value.dtype is view.dtype and not asks_grad(view):
+    plain = type(raw) is HostNumber and value.dtype is view.dtype and held(value)
+    if plain and not asks_grad(view) and not asks_grad(value):
         check_writable(view)
         fill_view(view, raw.value)
         return
@@ -569,6 +570,8 @@ def index_picks(name: str, input: Tensor, indices: Any) -> list[Any]:
     """The argument `indices` of `index_put` as picks."""
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
         raise checks.argument_error(name, "indices", 1, "tuple of Tensors", indices)
+    if not indices:
+        raise RuntimeError(f"{name}(): at least one index must be provided")
     picks: list[Any] = []
     for i, item in enumerate(indices):
         if not isinstance(item, Tensor):
