@@ -437,3 +437,18 @@ def test_leaves_do_not_share_the_memory_of_a_sparse_gradient():
     xtensor.nn.functional.embedding(xtensor.tensor([1, 2]), Twice.apply(a, b), sparse=True).sum().backward()
     a.grad._values().mul_(5)
     assert (a.grad.to_dense().sum().item(), b.grad.to_dense().sum().item()) == (20.0, 4.0)
+
+
+@pytest.mark.parametrize("alpha", [1, 2])
+def test_differences_are_those_of_the_wider_type(torch: Any, alpha: int) -> None:
+    def shown(t: Any) -> list[Any]:
+        a, b = t.tensor([-100, 3], dtype=t.int8), t.tensor([200, 7], dtype=t.uint8)
+        sparse = a.to_sparse(), b.to_sparse()
+        found = [
+            t.sub(*sparse, alpha=alpha),
+            t.sub(*sparse[::-1], alpha=alpha),
+            t.sub(a, sparse[1], alpha=alpha),
+        ]
+        return [(str(f.dtype).partition(".")[2], f.to_dense().tolist()) for f in found]
+
+    assert shown(xtensor) == shown(torch)

@@ -13,6 +13,7 @@ from ..engine import is_executing, is_grad_enabled
 from ..engine.modes import no_grad
 from ..ops.create.creation import zeros
 from ..ops.shape.joining import cat, stack
+from ..ops.tensor.queries import result_type
 from ..tensor import Tensor
 from .convert import as_coo, compress, convert, densify
 from .layout import (
@@ -323,13 +324,16 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
 
 def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
     """The sum `input + alpha * other` of two of which one is sparse."""
+    whole = type(alpha) in (int, float) and alpha == 1
+    if not whole and isinstance(other, Tensor) and isinstance(input, Tensor):
+        other = other.to(result_type(input, other))  # a difference of uint8 from int8 is one of int16
     if not isinstance(other, SparseTensor):
         if is_executing() and isinstance(other, Tensor):
-            return added(other * alpha if alpha != 1 else other, input)
+            return added(other if whole else other * alpha, input)
         if isinstance(other, Tensor) and not is_coo(input):
-            return added(other * alpha if alpha != 1 else other, input)
+            return added(other if whole else other * alpha, input)
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
-    factor = other if type(alpha) in (int, float) and alpha == 1 else times_number(other, alpha)
+    factor = other if whole else times_number(other, alpha)
     if not isinstance(input, SparseTensor):
         return dense_sum(input, factor)
     checks.check(
