@@ -452,3 +452,23 @@ def test_differences_are_those_of_the_wider_type(torch: Any, alpha: int) -> None
         return [(str(f.dtype).partition(".")[2], f.to_dense().tolist()) for f in found]
 
     assert shown(xtensor) == shown(torch)
+
+
+def test_leaves_are_sparse_whatever_ran_before() -> None:
+    where, values = xtensor.tensor([[0, 1], [1, 0]]), xtensor.tensor([2.0, 3.0])
+    first = xtensor.sparse_coo_tensor(where, values)
+    (first * first).to_dense()  # from here on functions written in Python ask classes, too
+    makers: list[Callable[..., Any]] = [
+        lambda **o: xtensor.sparse_coo_tensor(where, values, (2, 2), **o),
+        lambda **o: xtensor.sparse_coo_tensor(where, values, **o),
+        lambda **o: xtensor.sparse_coo_tensor((2, 2), **o),
+        lambda **o: xtensor.sparse_csr_tensor([0, 1, 2], [1, 0], values, (2, 2), **o),
+        lambda **o: xtensor.sparse_csc_tensor([0, 1, 2], [1, 0], values, (2, 2), **o),
+        lambda **o: xtensor.sparse_bsr_tensor([0, 1, 2], [1, 0], values[:, None, None], (2, 2), **o),
+    ]
+    for make in makers:
+        leaf = make(requires_grad=True)
+        assert leaf.layout is make().layout and leaf.is_leaf and leaf.requires_grad
+    leaf = makers[0](requires_grad=True)
+    (leaf * leaf).to_dense().sum().backward()
+    assert leaf.grad is not None and leaf.grad.to_dense().tolist() == [[0, 4], [6, 0]]

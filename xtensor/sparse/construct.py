@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, devices, dtypes
+from ..operators.below.dispatching import twin
 from ..ops.create.creation import zeros
 from ..ops.create.ingest import as_tensor
 from ..tensor import Size, Tensor
@@ -90,7 +91,8 @@ def as_indices(indices: Any, place: devices.device) -> Tensor:
 
 
 def finished(made: Any, requires_grad: bool) -> Any:
-    return made.requires_grad_() if requires_grad else made
+    # What is called within a constructor asks no class: the method would make a dense tensor of it.
+    return twin(made).requires_grad_() if requires_grad else made
 
 
 def is_size(value: Any) -> bool:
@@ -159,7 +161,7 @@ def sparse_coo_tensor(
     if check_invariants or (check_invariants is None and check_sparse_tensor_invariants.state):
         validate_coo(host(where), sizes)
     made = assembled(dtypes.sparse_coo, (where, held), sizes, bool(is_coalesced))
-    return finished(made.detach() if requires_grad else made, requires_grad)
+    return finished(made, requires_grad)
 
 
 def least(index: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -246,7 +248,7 @@ def sparse_compressed_tensor(
     if check_invariants or (check_invariants is None and check_sparse_tensor_invariants.state):
         validate(layout, pointers, plain, held, sizes)
     made = assembled(layout, (pointers, plain, held), sizes, True)
-    return finished(made.detach() if requires_grad else made, requires_grad)
+    return finished(made, requires_grad)
 
 
 def like_indices(indices: Any, place: devices.device) -> Tensor:
