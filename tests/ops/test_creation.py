@@ -547,3 +547,12 @@ def test_buffers_are_shared(torch):
     data = np.zeros(2, np.float32)
     with pytest.raises(ValueError, match="can't alias tensor with dtype 'Float' into dtype 'Double'"):
         xtensor.asarray(data, dtype=xtensor.float64, copy=False)
+
+
+@pytest.mark.parametrize("count", [999_999, 1_000_000])
+def test_whole_numbers_of_long_spaces_are_those(count: int) -> None:
+    """By a step that was multiplied with the reciprocal of a count half of them were one less."""
+    made = xtensor.linspace(0, count - 1, count, dtype=xtensor.int64)
+    np.testing.assert_array_equal(made.numpy(), np.arange(count))
+    parts = xtensor.histogram(xtensor.linspace(0, 999_999, 1000, dtype=xtensor.float64), 999_999)
+    np.testing.assert_array_equal(parts.bin_edges.numpy(), np.arange(1_000_000.0))

@@ -7,6 +7,7 @@ follow from which arguments are given (`FORMS`).
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import re
 import sys
@@ -294,6 +295,8 @@ BESIDES = {
     "alias": lambda self: self.view(self.shape),
     "_unsafe_view": lambda self, size: self.reshape(size),
     "view": lambda self, size: self.view(size),
+    "_reshape_alias": lambda self, size, stride: self.as_strided(size, stride),
+    "_convolution": lambda *args: sys.modules[LIBRARY].convolution(*args[:9]),
     "sym_size": lambda self, dim: self.shape[dim],
 }
 """Operators of PyTorch's dispatcher that have no function of their own here, or one that takes less."""
@@ -320,7 +323,11 @@ def resolved(name: str) -> Callable[..., Any] | None:
         return CHOOSING[name]
     if name in BESIDES and name not in REGISTRY:
         return BESIDES[name]
-    if name.startswith("native_") and getattr(REGISTRY.get(name[7:]), "hidden", 0):
+    if (
+        name.startswith("native_")
+        and name not in vars(sys.modules[LIBRARY])
+        and getattr(REGISTRY.get(name[7:]), "hidden", 0)
+    ):
         return functools.partial(whole, REGISTRY[name[7:]])
     views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
     if name in views:
@@ -333,7 +340,11 @@ def resolved(name: str) -> Callable[..., Any] | None:
             if callable(found):
                 return found
     aten = sys.modules.get(f"{library.__name__}.ops.tensor.aten")
-    return getattr(aten, name, None) or REGISTRY.get(name, _NONE).function
+    found = getattr(aten, name, None) or REGISTRY.get(name, _NONE).function
+    if found is None and name.endswith(("_backward", "_forward")):
+        importlib.import_module(f"{LIBRARY}.nn.backwards")
+        found = BESIDES.get(name)
+    return found
 
 
 def whole(op: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -245,31 +245,40 @@ def range(
 # ---- spaces --------------------------------------------------------------------------------------------------------
 
 
-def even_values(xp: Any, index: Any, start: Any, end: Any, steps: int, dtype: dtypes.dtype) -> Any:
-    """`steps` evenly spaced values, measured from the nearer end."""
+def even_step(start: Any, end: Any, steps: int, dtype: dtypes.dtype) -> Any:
+    """How far `steps` evenly spaced values are from each other, in the type in which they are found; a number of NumPy's.
+
+    XLA divides by a constant as it multiplies by its reciprocal, and the whole numbers that are cut off here would show it.
+    """
     if dtype.is_integral:
         kind: Any = np.float64
     else:
         kind = np.float32 if dtype.itemsize < 4 else dtype.numpy
-    low, high = xp.asarray(start).astype(kind), xp.asarray(end).astype(kind)
-    by = (high - low) / np.dtype(kind).type(max(steps - 1, 1))
-    index = index.astype(kind)
+    return (np.asarray(end).astype(kind) - np.asarray(start).astype(kind)) / np.dtype(kind).type(
+        max(steps - 1, 1)
+    )
+
+
+def even_values(xp: Any, index: Any, start: Any, end: Any, by: Any, steps: int) -> Any:
+    """`steps` evenly spaced values, measured from the nearer end."""
+    kind = by.dtype
+    low, high, index = xp.asarray(start).astype(kind), xp.asarray(end).astype(kind), index.astype(kind)
     up, down = low + by * index, high - by * (np.dtype(kind).type(steps - 1) - index)
     return xp.where(index.real < steps // 2, up, down) if steps > 1 else up
 
 
 @bounded(256)
 def space_program(steps: int, dtype: dtypes.dtype, base: Any, place: devices.device) -> Any:
-    def space(start: Any, end: Any) -> Any:
-        return finished_space(jnp, jnp.arange(steps, dtype=np.int64), start, end, steps, dtype, base)
+    def space(start: Any, end: Any, by: Any) -> Any:
+        return finished_space(jnp, jnp.arange(steps, dtype=np.int64), start, end, by, steps, dtype, base)
 
     return jit(space, out_shardings=devices.sharding_of(place))
 
 
 def finished_space(
-    xp: Any, index: Any, start: Any, end: Any, steps: int, dtype: dtypes.dtype, base: Any
+    xp: Any, index: Any, start: Any, end: Any, by: Any, steps: int, dtype: dtypes.dtype, base: Any
 ) -> Any:
-    values = even_values(xp, index, start, end, steps, dtype)
+    values = even_values(xp, index, start, end, by, steps)
     if base is not None:
         values = xp.asarray(base, values.dtype) ** values
     return values.astype(dtype.numpy)
@@ -320,12 +329,13 @@ def space(
     place = pick_device(function, device)
     if place.type == "meta":
         made = wrap(MetaArray((count,), chosen.numpy))
-    elif count <= _HOST:
-        with np.errstate(all="ignore"):
-            values = finished_space(np, np.arange(count), low, high, count, chosen, base)
-        made = placed(values, place)
     else:
-        made = wrap(call(space_program(count, chosen, base, place), low, high))
+        with np.errstate(all="ignore"):
+            by = even_step(low, high, count, chosen)
+            if count <= _HOST:
+                made = placed(finished_space(np, np.arange(count), low, high, by, count, chosen, base), place)
+            else:
+                made = wrap(call(space_program(count, chosen, base, place), low, high, by))
     return deliver(function, out, made, requires_grad)
 
 

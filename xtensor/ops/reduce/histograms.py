@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
-from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.functions.overloads import Unfit, overloads
@@ -44,7 +43,12 @@ def edges_of(input: Array, bins: tuple[int, ...], range: tuple[float, ...] | Non
             low, high = jnp.min(column), jnp.max(column)
         half = (low == high) * jnp.asarray(0.5, input.dtype)
         steps = jnp.arange(count + 1, dtype=np.int64)
-        made.append(even_values(jnp, steps, low - half, high + half, count + 1, dtype_of(input)))
+        low, high = low - half, high + half
+        kind = jnp.float32 if input.dtype.itemsize < 4 else input.dtype
+        # A divisor that XLA does not know: by a constant it would multiply with the reciprocal.
+        parts = jnp.where(low == low, jnp.asarray(max(count, 1), kind), jnp.nan)
+        by = (high.astype(kind) - low.astype(kind)) / parts
+        made.append(even_values(jnp, steps, low, high, by, count + 1))
     return tuple(made)
 
 
