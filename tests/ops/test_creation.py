@@ -556,3 +556,18 @@ def test_whole_numbers_of_long_spaces_are_those(count: int) -> None:
     np.testing.assert_array_equal(made.numpy(), np.arange(count))
     parts = xtensor.histogram(xtensor.linspace(0, 999_999, 1000, dtype=xtensor.float64), 999_999)
     np.testing.assert_array_equal(parts.bin_edges.numpy(), np.arange(1_000_000.0))
+
+
+def test_a_capsule_is_read_as_an_array_is() -> None:
+    source = np.arange(3.0)
+    made = xtensor.asarray(source.__dlpack__(), dtype=xtensor.float32)
+    assert made.dtype is xtensor.float32 and made.tolist() == [0, 1, 2]
+    ours = xtensor.arange(4)
+    made = xtensor.asarray(ours.__dlpack__())
+    made[0] = 7
+    assert made.tolist() == [7, 1, 2, 3] and ours[0].item() == 0
+
+
+def test_every_name_that_dir_lists_is_there() -> None:
+    x = xtensor.ones(2)
+    assert [name for name in dir(x) if name != "imag" and not hasattr(x, name)] == []

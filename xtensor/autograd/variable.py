@@ -54,8 +54,9 @@ def volatile(self: Tensor) -> bool:
 
 
 def listed(self: Tensor) -> list[str]:
-    """What `dir` gives: without the name that only warns."""
-    return [name for name in object.__dir__(self) if name != "volatile"]
+    """What `dir` gives: without the name that only warns, and that of a protocol which the tensor has on a GPU alone."""
+    absent = ("volatile",) if self.is_cuda else ("volatile", "__cuda_array_interface__")
+    return [name for name in object.__dir__(self) if name not in absent]
 
 
 Tensor.__dir__ = listed

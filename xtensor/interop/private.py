@@ -24,6 +24,7 @@ from ..autograd.function import Function
 from ..compat import cuda
 from ..compat.backends.cpu import get_cpu_capability
 from ..compat.backends.cuda import SDPAParams
+from ..compat.jit import fork, wait
 from ..compat.jit.annotations import BroadcastingList2
 from ..compat.jit.graphs import get_trace_graph, tracing_state
 from ..compat.overrides import (
@@ -708,8 +709,10 @@ NAMES: dict[str, Any] = {
     "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
     "_C._get_tracing_state": tracing_state,
+    "jit._fork": fork,
     "jit._get_trace_graph": get_trace_graph,
     "jit._trace._get_trace_graph": get_trace_graph,
+    "jit._wait": wait,
     "read_vitals": lambda: "",
     "utils._pytree.register_constant": register_constant,
     "utils._mode_utils.all_same_mode": lambda modes: all(mode == modes[0] for mode in modes),

@@ -462,6 +462,19 @@ def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.Devi
     return ingest("as_tensor", data, dtype, device, copy=False)
 
 
+class Capsule:
+    """A bare capsule, which does not tell its device, as an object that speaks the protocol: the CPU's."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # kDLCPU
+
+
 def asarray(
     obj: Any,
     *,
@@ -498,6 +511,10 @@ def asarray(
         return made if made.requires_grad or not requires_grad else finish("asarray", made, True)
     if isinstance(obj, UntypedStorage):
         obj = obj.tobytes()
+    elif type(obj).__name__ == "PyCapsule":
+        obj = np.from_dlpack(Capsule(obj))
+        if not obj.flags.writeable:  # NumPy says so of all that older producers give
+            obj = obj if copy is False else obj.copy()
     foreign = isinstance(obj, (np.ndarray, bytes, bytearray, memoryview))
     if foreign and not isinstance(obj, np.ndarray):
         made = frombuffer(obj, dtype=pick_dtype("asarray", dtype))

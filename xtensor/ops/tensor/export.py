@@ -40,7 +40,7 @@ from ...tensor import (
     wrap,
 )
 from ...xla.x64 import call, jit
-from ..create.ingest import from_array, from_host
+from ..create.ingest import Capsule, from_array, from_host
 from .scalars import asked_by_plotting
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -242,19 +242,6 @@ copied = jit(lambda array: jnp.copy(array))
 def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule with a copy of the values of `tensor`."""
     return dlpack(tensor)
-
-
-class Capsule:
-    """A bare capsule, which does not tell its device, as an object that speaks the protocol: the CPU's."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return DLDeviceType.kDLCPU, 0
 
 
 def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
