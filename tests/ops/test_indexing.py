@@ -744,3 +744,14 @@ def test_no_index_is_refused_where_values_are_put() -> None:
         for put in (x.index_put, x.index_put_):
             with pytest.raises(RuntimeError, match="at least one index must be provided"):
                 put([], xt.ones(1), True)
+
+
+@pytest.mark.parametrize(("dim", "kind"), [(0, IndexError), (1, RuntimeError), (2, IndexError)])
+@pytest.mark.parametrize("index", [7, -1])
+def test_rows_beyond_a_tensor_raise_as_in_pytorch(torch: Any, dim: int, kind: type[Exception], index: int) -> None:
+    told = []
+    for t in (torch, xt):
+        with pytest.raises(kind) as caught:
+            t.ones(4, 3, 2).index_select(dim, t.tensor([0, index]))
+        told.append(str(caught.value))
+    assert told[0] == told[1]

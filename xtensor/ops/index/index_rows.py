@@ -6,6 +6,7 @@ the program starts (`index_bounds.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -314,6 +315,11 @@ def out_of_range(value: int) -> Exception:
     return IndexError("index out of range in self")
 
 
+def beyond_columns(size: int) -> Callable[[int], Exception]:
+    """The error of an index along the second dimension, for which PyTorch has a kernel of its own."""
+    return lambda value: RuntimeError(f"INDICES element is out of DATA bounds, id={value} axis_dim={size}")
+
+
 def no_index(kind: type[Exception], prefix: str, dim: int, size: int) -> Any:
     return lambda value: kind(f"{prefix}index {value} is out of bounds for dimension {dim} with size {size}")
 
@@ -469,7 +475,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     if index.dim() <= 1 and is_integer(index):
         if out is not None:
             refuse_overlap(out, input, index)
-        check_bounds(array_of(index), size, False, out_of_range)
+        check_bounds(array_of(index), size, False, beyond_columns(size) if dim == 1 else out_of_range)
     if out is None:
         return SELECT.function(input, dim, index)
     return SELECT.call((input, dim, index), out)

@@ -296,7 +296,7 @@ class LegacyMeta(type):
 class LegacyStorage(metaclass=LegacyMeta):
     """What `FloatStorage` and its like have in common; calling one makes a `TypedStorage`."""
 
-    def __new__(cls, *args: Any, wrap_storage: Any = None, **options: Any) -> Any:
+    def __new__(cls, *args: Any, wrap_storage: Any = None, _internal: bool = False, **options: Any) -> Any:
         if cls is LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
         who = f"<class '{checks.spelled(cls.__name__)}'>.__new__"
