@@ -29,6 +29,30 @@ def sums_that_are_not_negative(T):
 
 
 @case
+def by_their_dispatched_names(T):
+    x, line = T.arange(32.0).reshape(1, 2, 4, 4), T.arange(8.0).reshape(1, 2, 4)
+    rows, labels = T.arange(12.0).reshape(3, 4), T.tensor([1, 0, 3])
+
+    def nn(name, *args):
+        return kernel(T, f"_C._nn.{name}")(*args)
+
+    return [
+        nn("upsample_nearest2d", x, [8, 8]),
+        nn("upsample_nearest2d", x, None, [2.0, 2.0]),
+        nn("upsample_nearest1d", line, [6], None),
+        nn("_upsample_nearest_exact2d", x, [6, 6]),
+        nn("upsample_bilinear2d", x, [8, 6], False, None, None),
+        nn("upsample_bilinear2d", x, None, True, [1.5, 2.0]),
+        T.ops.aten.upsample_nearest2d(x, [8, 8], 2.0, 2.0),
+        T.ops.aten.upsample_bicubic2d(x, [8, 8], True).round(),
+        nn("im2col", x, [2, 2], [1, 1], [0, 0], [1, 1]),
+        nn("cross_entropy_loss", rows, labels, None, 2, -100, 0.1),
+        nn("nll_loss_nd", rows, labels, None, 0, 1),
+        nn("log_sigmoid", rows),
+    ]
+
+
+@case
 def masked_softmax(T):
     f = kernel(T, "_masked_softmax")
     x = T.arange(18.0).reshape(2, 1, 3, 3)

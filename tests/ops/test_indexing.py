@@ -748,7 +748,9 @@ def test_no_index_is_refused_where_values_are_put() -> None:
 
 @pytest.mark.parametrize(("dim", "kind"), [(0, IndexError), (1, RuntimeError), (2, IndexError)])
 @pytest.mark.parametrize("index", [7, -1])
-def test_rows_beyond_a_tensor_raise_as_in_pytorch(torch: Any, dim: int, kind: type[Exception], index: int) -> None:
+def test_rows_beyond_a_tensor_raise_as_in_pytorch(
+    torch: Any, dim: int, kind: type[Exception], index: int
+) -> None:
     told = []
     for t in (torch, xt):
         with pytest.raises(kind) as caught:

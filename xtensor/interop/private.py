@@ -47,7 +47,7 @@ from ..func import vmap
 from ..library import Library, infer_schema
 from ..nn import grad as nn_grad
 from ..nn import init
-from ..nn.functional import gelu, linear, pad, relu
+from ..nn.functional import cross_entropy, gelu, linear, logsigmoid, nll_loss, pad, relu
 from ..nn.hooks import everywhere
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
@@ -55,7 +55,7 @@ from ..nn.modules.transformer import activation_named
 from ..nn.state import _IncompatibleKeys
 from ..nn.utils.prune import amount_of, check_amount
 from ..nn.utils.stateless import call_with
-from ..operators.below.aten import FunctionSchema, OpOverload, OpOverloadPacket
+from ..operators.below.aten import FunctionSchema, OpOverload, OpOverloadPacket, packet
 from ..operators.below.dispatching import disabled, dispatches, undispatched
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import Uninitialized
@@ -261,6 +261,23 @@ def module_exists(name: str) -> bool:
         return False
 
 
+def by_number(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss with the arguments of PyTorch's dispatcher: a number says how it is reduced."""
+
+    def made(
+        self: Tensor,
+        target: Tensor,
+        weight: Tensor | None = None,
+        reduction: int = 1,
+        *more: Any,
+        **named: Any,
+    ) -> Tensor:
+        named.update(zip(("ignore_index", "label_smoothing"), more, strict=False))
+        return loss(self, target, weight, reduction=("none", "mean", "sum")[reduction], **named)
+
+    return made
+
+
 def same_function(fn: Any = None, **options: Any) -> Any:
     """A decorator that changes nothing, with or without parentheses."""
     return fn if callable(fn) else lambda function: function
@@ -402,6 +419,12 @@ class Reduction:
             return "none"
         return "sum" if size_average is False else "mean"
 
+
+DISPATCHED = """
+    col2im im2col upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d
+    upsample_trilinear3d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+"""
+"""Of `torch._C._nn`, those that are as in `torch.ops.aten`."""
 
 # Decorators for PyTorch's compilers: the function or class stays as it is.
 UNCHANGED = """
@@ -584,6 +607,12 @@ NAMES: dict[str, Any] = {
     "autograd._functions.tensor.Resize": Resize,
     "autograd._profiler_enabled": lambda: bool(modes.state.mode & modes.PROFILING),
     "autograd.profiler_util._format_time": format_time,
+    **{f"_C._nn.{name}": packet(name) for name in DISPATCHED.split()},
+    "_C._nn.cross_entropy_loss": by_number(cross_entropy),
+    "_C._nn.flatten_dense_tensors": flatten_dense_tensors,
+    "_C._nn.unflatten_dense_tensors": unflatten_dense_tensors,
+    "_C._nn.log_sigmoid": logsigmoid,
+    "_C._nn.nll_loss_nd": by_number(nll_loss),
     **{f"_C._nn.{name}_pad{n}d": edge_padding(mode, n) for name, mode in EDGES for n in (1, 2, 3)},
     "_C._get_deterministic_fill_uninitialized_memory": lambda: Uninitialized.filled,
     "_C._set_deterministic_fill_uninitialized_memory": fill_uninitialized,

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
+from ...operators.below.aten import CHOOSING
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
@@ -330,6 +331,28 @@ RESIZERS = {
     ("trilinear", 3): make("trilinear", 3),
     ("bicubic", 2): make("bicubic", 2),
 }
+
+
+def as_dispatched(resize: Any) -> Any:
+    """A resizing with the arguments of PyTorch's dispatcher: after the sizes the flag, where there is one, and the factors, listed or one by one."""
+
+    def run(input: Any, output_size: Any = None, *more: Any, **named: Any) -> Any:
+        align = named.get("align_corners", next((m for m in more if type(m) is bool), False))
+        by = [m for m in more if type(m) is not bool]
+        by += [
+            named[k] for k in ("scale_factors", "scales", "scales_d", "scales_h", "scales_w") if k in named
+        ]
+        listed = by[0] if by and isinstance(by[0], (list, tuple)) else tuple(by)
+        factors = tuple(listed) if listed and None not in listed else None
+        return resize(input, output_size, align, factors)
+
+    return run
+
+
+for (_mode, _n), _resize in RESIZERS.items():
+    _name = f"upsample_{_mode.replace('-', '_')}{_n}d"
+    CHOOSING[_name if "exact" not in _mode else f"_{_name}"] = as_dispatched(_resize)
+
 SMOOTH = {mode: make(mode, 2, antialias=True) for mode in ("bilinear", "bicubic", "lanczos")}
 AREAS = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 NEEDED = {"linear": 3, "bilinear": 4, "trilinear": 5}
