@@ -757,3 +757,30 @@ def test_rows_beyond_a_tensor_raise_as_in_pytorch(
             t.ones(4, 3, 2).index_select(dim, t.tensor([0, index]))
         told.append(str(caught.value))
     assert told[0] == told[1]
+
+
+EXPANDED: dict[str, Callable[[Any, Any], Any]] = {
+    "index_put_": lambda t, x: x.index_put_((t.tensor([0, 1]),), t.tensor(5.0)),
+    "index_put_ of several": lambda t, x: x.index_put_(
+        (t.tensor([0, 1]), t.tensor([1, 1])), t.tensor([5.0, 6.0])
+    ),
+    "accumulated": lambda t, x: x.index_put_(
+        (t.tensor([0, 1]), t.tensor([1, 1])), t.tensor([5.0, 6.0]), True
+    ),
+    "rows": lambda t, x: x.index_fill_(0, t.tensor([0]), 5.0),
+    "columns": lambda t, x: x.index_fill_(1, t.tensor([0, 2]), 5.0),
+    "mask": lambda t, x: x.__setitem__(t.eye(3, 4).bool(), t.tensor([5.0, 6.0, 7.0])),
+    "numbers": lambda t, x: x.__setitem__((t.tensor([0, 1]), t.tensor([0, 3])), 2.0),
+}
+
+
+@pytest.mark.parametrize("name", EXPANDED)
+def test_writes_by_index_to_expanded_tensors_warn(torch: Any, name: str) -> None:
+    told = []
+    for t in (torch, xt):
+        base = t.arange(4.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            EXPANDED[name](t, base.expand(3, 4))
+        told.append((base.tolist(), [str(w.message).partition(" (Triggered")[0] for w in caught]))
+    assert told[0] == told[1]

@@ -23,7 +23,7 @@ from ...operators.options import number_array
 from ...operators.ordered import run_like
 from ...operators.schema import Array, Number, Operand
 from ...tensor import Tensor, array_of, sizes_of
-from .masks import check_number
+from .masks import check_number, shared_dims, warn_of_expanded
 from .scatter import SAFE, check_arguments, check_reducible, fold_at, fold_gradients, places
 
 __all__ = [
@@ -604,7 +604,18 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """
     dim = check_fill(self, dim, index, value)
     refuse_overlap(self, index)
-    return run_inplace(FILL, (self, dim, index, value))
+    shared = shared_dims(self)
+    if not shared:
+        return run_inplace(FILL, (self, dim, index, value))
+    warn_of_expanded("index_fill_", "tensor[indices] = scalar")
+    part, at = self, dim - sum(d < dim for d in shared)
+    for d in reversed(shared):
+        part = part.select(d, 0)
+    if dim not in shared:
+        run_inplace(FILL, (part, at, index, value))
+    elif index.numel():
+        part.fill_(value)
+    return self
 
 
 @numpy_names

@@ -51,9 +51,10 @@ from ...xla.cache import bounded
 from ...xla.sizes import enabled as sizes_enabled
 from ...xla.sizes.terms import varied
 from ...xla.x64 import jit
+from ..create.creation import full
 from . import hostindex
 from .hostindex import Placed
-from .masks import check_number, masked_fill, masked_fill_
+from .masks import check_number, masked_fill, masked_fill_, shared_dims, warn_of_expanded
 from .subscript import ALIAS, COVERED, INTS, is_mask, select_all, select_first, slice_first, subscript
 
 __all__ = ["index_put", "index_put_", "masked_select"]
@@ -511,6 +512,10 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
     found = resolve(view, picks)
     if not number:
         check_values(view, found, values)
+    shared = shared_dims(view)
+    if shared:
+        write_expanded(view, shared, found, values, accumulate)
+        return
     check_writable(view)
     refuse_overlap(view, *picks)
     check_places(view, found)
@@ -520,6 +525,24 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
         return
     indices = [index_tensor(a, view.device) for a in found.arrays]
     run_inplace(INDEX_PUT, (view, indices, values, found.dims, accumulate))
+
+
+def write_expanded(view: Tensor, shared: Sequence[int], found: Placed, values: Any, accumulate: bool) -> None:
+    """Write where several elements share memory: to the memory, in the order of the indices."""
+    warn_of_expanded("index_put_", "tensor[indices] = tensor")
+    part = view
+    for d in reversed(shared):
+        part = part.select(d, 0)
+    spread = placed(np.arange(part.numel()), view.device).reshape(sizes_of(part))
+    for d in shared:
+        spread = spread.unsqueeze(d)
+    at = read(spread.expand(sizes_of(view)), found)
+    source = (
+        values
+        if isinstance(values, Tensor)
+        else full(sizes_of(at), values, dtype=view.dtype, device=view.device)
+    )
+    part.put_(at, source.expand(sizes_of(at)), accumulate)
 
 
 def check_values(view: Tensor, found: Placed, values: Tensor) -> None:

@@ -227,6 +227,20 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return MASKED_FILL.function(input, mask, check_fill(input, mask, value, False))
 
 
+def shared_dims(tensor: Tensor) -> list[int]:
+    """The dimensions along which a tensor was expanded: a write to them is one to the same memory."""
+    view = tensor._xt_view
+    return [] if view is None else [d for d, s in enumerate(view.strides) if s == 0 and view.sizes[d] > 1]
+
+
+def warn_of_expanded(name: str, also: str) -> None:
+    checks.warn(
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
+        f"operation. This also applies to advanced indexing e.g. {also}",
+        UserWarning,
+    )
+
+
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Put `value` where the mask holds, in place.
 
@@ -239,15 +253,10 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([0., 1.])
     """
     value = check_fill(self, mask, value, True)
-    view = self._xt_view
-    shared = [] if view is None else [d for d, s in enumerate(view.strides) if s == 0 and view.sizes[d] > 1]
+    shared = shared_dims(self)
     if not shared:
         return run_inplace(MASKED_FILL, (self, mask, value))
-    checks.warn(
-        "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-        "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
-        UserWarning,
-    )
+    warn_of_expanded("masked_fill_", "tensor[mask] = scalar")
     part, spread = self, mask.expand(tuple(sizes_of(self)))
     for d in reversed(shared):
         part, spread = part.select(d, 0), spread.any(d)
