@@ -607,7 +607,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     shared = shared_dims(self)
     if not shared:
         return run_inplace(FILL, (self, dim, index, value))
-    warn_of_expanded("index_fill_", "tensor[indices] = scalar")
+    warn_of_expanded("index_fill_", "tensor[mask] = scalar")
     part, at = self, dim - sum(d < dim for d in shared)
     for d in reversed(shared):
         part = part.select(d, 0)
