@@ -53,6 +53,23 @@ def by_their_dispatched_names(T):
 
 
 @case
+def scales_of_mixed_precision(T):
+    check, update = (
+        kernel(T, "_amp_foreach_non_finite_check_and_unscale_"),
+        kernel(T, "_amp_update_scale_"),
+    )
+    scale, tracker = T.full((1,), 4.0), T.zeros(1, dtype=T.int32)
+    told = []
+    for worst in (1.0, float("inf"), 2.0, 3.0, 4.0, float("nan")):
+        grads = [T.tensor([8.0, worst]), T.tensor([[2.0]])]
+        found = T.zeros(1)
+        check(grads, found, scale.reciprocal())
+        update(scale, tracker, found, 2.0, 0.5, 2)
+        told += [*grads, found, scale.clone(), tracker.clone()]
+    return told
+
+
+@case
 def masked_softmax(T):
     f = kernel(T, "_masked_softmax")
     x = T.arange(18.0).reshape(2, 1, 3, 3)

@@ -66,27 +66,47 @@ class GradScaler:
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._scale: float | None = None
+        self._factor: float | None = None
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
-        self._growth_tracker = 0
+        self._good = 0
         self._stages: dict[int, OptState] = {}
         self._finite: dict[int, list[Any]] = {}
 
     def _started(self, doing: str) -> float:
-        if self._scale is None:
+        if self._factor is None:
             raise AssertionError(f"Attempted {doing} but _scale is None.  {FIX}")
-        return self._scale
+        return self._factor
+
+    @property
+    def _scale(self) -> Tensor | None:
+        """The scale as a tensor, as programs read it that look into PyTorch's; None before its first use."""
+        return (
+            None if self._factor is None else tensor(self._factor, dtype=dtypes.float32, device=self._device)
+        )
+
+    @_scale.setter
+    def _scale(self, value: Any) -> None:
+        self._factor = None if value is None else float(value)
+
+    @property
+    def _growth_tracker(self) -> Tensor | None:
+        """How many good steps were made since the scale changed, as a tensor."""
+        return None if self._factor is None else tensor(self._good, dtype=dtypes.int32, device=self._device)
+
+    @_growth_tracker.setter
+    def _growth_tracker(self, value: Any) -> None:
+        self._good = 0 if value is None else int(value)
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or tensors in containers, times the scale."""
         if not self._enabled:
             return outputs
-        if self._scale is None:
-            self._scale = float(self._init_scale)
+        if self._factor is None:
+            self._factor = float(self._init_scale)
         if isinstance(outputs, Tensor):
-            return outputs * self._scale
+            return outputs * self._factor
         if isinstance(outputs, Iterable):
             made = map(self.scale, outputs)
             return type(outputs)(made) if isinstance(outputs, (list, tuple)) else made  # pyright: ignore[reportCallIssue]
@@ -112,21 +132,21 @@ class GradScaler:
         later = self.__dict__.get("_later")
         if later is not None:
             return later
-        return np.float32(self._started("scale")), np.int64(self._growth_tracker)
+        return np.float32(self._started("scale")), np.int64(self._good)
 
     def settle_later(self, scale: Any, tracker: Any) -> None:
         """Take over what a program is computing: it is waited for when it is first asked for."""
-        self.__dict__.pop("_scale", None)
-        self.__dict__.pop("_growth_tracker", None)
+        self.__dict__.pop("_factor", None)
+        self.__dict__.pop("_good", None)
         self._later = (scale, tracker)
 
     def __getattr__(self, name: str) -> Any:
         later = self.__dict__.get("_later")
-        if later is None or name not in ("_scale", "_growth_tracker"):
+        if later is None or name not in ("_factor", "_good"):
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self
             )
-        self._scale, self._growth_tracker = float(later[0]), int(later[1])
+        self._factor, self._good = float(later[0]), int(later[1])
         del self._later
         return self.__dict__[name]
 
@@ -210,20 +230,20 @@ class GradScaler:
                     "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
                     "requires_grad=False."
                 )
-            self._scale = float(new_scale)
+            self._factor = float(new_scale)
         else:
             found = [f for checks in self._finite.values() for f in checks]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             if not all(bool(f) for f in found):
-                self._scale, self._growth_tracker = float(scale * np.float32(self._backoff_factor)), 0
+                self._factor, self._good = float(scale * np.float32(self._backoff_factor)), 0
             else:
-                self._growth_tracker += 1
-                if self._growth_tracker == self._growth_interval:
+                self._good += 1
+                if self._good == self._growth_interval:
                     with np.errstate(over="ignore"):
                         grown = float(scale * np.float32(self._growth_factor))
-                    self._scale = grown if math.isfinite(grown) else float(scale)
-                    self._growth_tracker = 0
+                    self._factor = grown if math.isfinite(grown) else float(scale)
+                    self._good = 0
         self._stages.clear()
         self._finite.clear()
 
@@ -231,7 +251,7 @@ class GradScaler:
         """The scale; 1 where scaling is off."""
         if not self._enabled:
             return 1.0
-        return float(self._init_scale) if self._scale is None else self._scale
+        return float(self._init_scale) if self._factor is None else self._factor
 
     def get_growth_factor(self) -> float:
         """What the scale is multiplied by after `growth_interval` steps without an overflow."""
@@ -270,7 +290,7 @@ class GradScaler:
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": self._good,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -282,12 +302,12 @@ class GradScaler:
                 "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
         self._init_scale = state_dict["scale"]
-        if self._scale is not None:
-            self._scale = float(state_dict["scale"])
+        if self._factor is not None:
+            self._factor = float(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = state_dict["_growth_tracker"]
+        self._good = state_dict["_growth_tracker"]
         self.__dict__.pop("_later", None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -296,7 +316,7 @@ class GradScaler:
                 "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
                 "scaler.update()."
             )
-        return self.__dict__ | {"_init_scale": self.get_scale(), "_scale": None}
+        return self.__dict__ | {"_init_scale": self.get_scale(), "_factor": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -50,7 +50,7 @@ class TracedScaler:
     """A GradScaler within a capture: its scale is a value of the program, and a step is made or not by `where`."""
 
     def __init__(self, trace: Trace, scaler: GradScaler) -> None:
-        if "_scale" in scaler.__dict__ and scaler._scale is None:
+        if "_factor" in scaler.__dict__ and scaler._factor is None:
             trace.refuse("a GradScaler is used for the first time")
         if scaler._stages or scaler._finite:
             trace.refuse("a GradScaler is in the middle of an iteration")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import checks, dtypes
@@ -158,7 +159,45 @@ def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:
     return op(*cast).to(output_dtype)
 
 
+@no_grad()
+def check_and_unscale(grads: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    """Multiply gradients by the inverse of a scale, in place; `found_inf` becomes 1 where one of their values is not finite."""
+    for tensor, name in ((inv_scale, "inv_scale"), (found_inf, "found_inf")):
+        if tensor.numel() != 1:
+            raise RuntimeError(f"{name} must be a 1-element tensor.")
+        if tensor.dtype is not dtypes.float32:
+            raise RuntimeError(f"{name} must be a float tensor.")
+    for grad in grads:
+        finite = grad.isfinite().all()
+        grad.copy_(
+            grad.float() * inv_scale if grad.dtype.itemsize < 4 else grad * inv_scale.to(grad.dtype.to_real())
+        )
+        found_inf.copy_(found_inf.where(finite, 1.0))
+
+
+@no_grad()
+def update_scale(
+    scale: Tensor,
+    growth_tracker: Tensor,
+    found_inf: Tensor,
+    growth_factor: float,
+    backoff_factor: float,
+    growth_interval: int,
+) -> Tensor:
+    """The scale of mixed precision after a step, in place: less after an overflow, more after `growth_interval` steps without one."""
+    failed = found_inf != 0
+    good = growth_tracker + 1
+    due = good == growth_interval
+    grown = scale * growth_factor
+    kept = grown.where(due & grown.isfinite(), scale)
+    scale.copy_((scale * backoff_factor).where(failed, kept))
+    growth_tracker.copy_(good.where(~(failed | due), 0))
+    return scale
+
+
 KERNELS: dict[str, Any] = {
+    "_amp_foreach_non_finite_check_and_unscale_": check_and_unscale,
+    "_amp_update_scale_": update_scale,
     "_C._nn.slow_conv3d": whole_convolution(
         3, lambda name, count: f"It is expected {name} equals to 3, but got size {count}"
     ),
