@@ -70,6 +70,13 @@ def scales_of_mixed_precision(T):
 
 
 @case
+def products_with_int8(T):
+    x = (T.arange(64.0).reshape(2, 32) % 7 - 3).bfloat16()
+    weight = (T.arange(16 * 32).reshape(16, 32) % 11 - 5).to(T.int8)
+    return [kernel(T, "_weight_int8pack_mm")(x, weight, T.arange(1, 17).bfloat16() / 4)]
+
+
+@case
 def masked_softmax(T):
     f = kernel(T, "_masked_softmax")
     x = T.arange(18.0).reshape(2, 1, 3, 3)

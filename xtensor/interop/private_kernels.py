@@ -159,6 +159,13 @@ def out_dtype(op: Any, output_dtype: dtypes.dtype, *args: Any) -> Tensor:
     return op(*cast).to(output_dtype)
 
 
+def by_int8(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """The product of rows with those of an int8 matrix, each times its scale: in float32, rounded once."""
+    if mat2.dtype is not dtypes.int8:
+        raise RuntimeError("_weight_int8pack_mm_cpu : expect B to be int8 tensor.")
+    return ((input.float() @ mat2.float().t()) * scales.float()).to(input.dtype)
+
+
 @no_grad()
 def check_and_unscale(grads: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
     """Multiply gradients by the inverse of a scale, in place; `found_inf` becomes 1 where one of their values is not finite."""
@@ -198,6 +205,7 @@ def update_scale(
 KERNELS: dict[str, Any] = {
     "_amp_foreach_non_finite_check_and_unscale_": check_and_unscale,
     "_amp_update_scale_": update_scale,
+    "_weight_int8pack_mm": by_int8,
     "_C._nn.slow_conv3d": whole_convolution(
         3, lambda name, count: f"It is expected {name} equals to 3, but got size {count}"
     ),
