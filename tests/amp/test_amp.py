@@ -267,6 +267,10 @@ def test_a_scaler_shows_its_scale_as_pytorch_s_does() -> None:
     scaler = xtensor.amp.GradScaler("cpu", init_scale=8.0, growth_interval=1)
     assert scaler._scale is None
     scaler.scale(xtensor.ones(()))
-    assert scaler._scale.dtype is xtensor.float32 and scaler._scale.item() == 8 and scaler._growth_tracker.item() == 0
+    assert (
+        scaler._scale.dtype is xtensor.float32
+        and scaler._scale.item() == 8
+        and scaler._growth_tracker.item() == 0
+    )
     scaler._scale = xtensor.tensor(2.0)
     assert scaler.get_scale() == 2 and scaler.state_dict()["scale"] == 2

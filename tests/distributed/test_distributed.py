@@ -65,7 +65,16 @@ EXAMPLES = ROOT / "examples" / "distributed"
 IN_PROCESSES = {"data_parallel": 2, "pipelined": 4}
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+LONG = {"pipelined"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.full) if n in LONG else n
+        for n in sorted(p.stem for p in EXAMPLES.glob("*.py"))
+    ],
+)
 @pytest.mark.one_in(2)
 def test_examples(name):
     path = str(EXAMPLES / f"{name}.py")

@@ -349,7 +349,9 @@ print(model[0].weight.sum().item(), xtensor.compile_cache.stats()["misses"])
 """
 
 
-@pytest.mark.parametrize("width", [64, 256, 1024])
+@pytest.mark.parametrize(
+    "width", [pytest.param(64, marks=pytest.mark.full), 256, pytest.param(1024, marks=pytest.mark.full)]
+)
 def test_a_second_start_compiles_no_other_step(width: int, tmp_path) -> None:
     # Steps that joined a segment in the first start gave no buffers up; the second begins without segments.
     kept = {k: v for k, v in os.environ.items() if k not in ("JAX_COMPILATION_CACHE_DIR", "XTENSOR_SEGMENTS")}
