@@ -407,7 +407,9 @@ def write(g: AutogradDrawing, name: str) -> str:
         number = g.tensor(lambda s: not s) if g.chance(0.4) else None
         if number and not g.smooth:
             forms += ["{x}[0] = {n}", "{x}[..., -1] = {n}", "{x}[[0]] = {n}", "{x}[:1].fill_({n})"]
-            return g.pick(forms[-4:] if g.chance(0.7) else forms).format(x=expression, b=other, t=number, n=number)
+            return g.pick(forms[-4:] if g.chance(0.7) else forms).format(
+                x=expression, b=other, t=number, n=number
+            )
     tensor = other if other in g.shapes else "torch.tensor(0.5, dtype=torch.float64)"
     return g.pick(forms).format(x=expression, b=other, t=tensor)
 

@@ -141,3 +141,14 @@ def test_recurrent_layers_compute_with_other_weights_that_they_are_given() -> No
     assert layer._flat_weights[0] is layer.weight_ih_l0
     layer.double()
     assert all(a is b for a, b in zip(layer._flat_weights, layer.parameters(), strict=True))
+
+
+def test_parameters_without_sizes_are_not_computed_with() -> None:
+    lazy = xtensor.nn.LazyLinear(3)
+    weight = lazy.weight
+    for use in (lambda: weight + weight, lambda: 2 * weight, weight.numel, weight.sum, lambda: weight[0], weight.clone):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+            use()
+    lazy.float().requires_grad_(True)
+    xtensor.memory_summary()
+    assert lazy(xtensor.ones(2, 4)).shape == (2, 3) and weight.numel() == 12

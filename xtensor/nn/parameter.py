@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import types
 import weakref
 from typing import Any
 
 from .. import capture, devices, dtypes
 from ..operators.below.dispatching import dispatches, twin
+from ..operators.operator import REGISTRY
 from ..operators.overriding import DISABLED, asks, by_default
+from ..operators.views import VIEWS
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
 from ..storage import WrapperArray
@@ -167,12 +171,49 @@ def is_lazy(param: Any) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
+ALLOWED = frozenset(
+    "size copy_ is_complex is_floating_point half float double char short int long cuda cpu to get_device detach requires_grad_ "
+    "register_hook register_post_accumulate_grad_hook retain_grad is_shared share_memory_ materialize".split()
+)
+"""The methods that a parameter without sizes has."""
+EXPRESSIONS = frozenset(
+    f"__{reflected}{name}__"
+    for name in "add sub mul truediv floordiv mod pow matmul and or xor neg abs invert getitem setitem len iter bool float int index".split()
+    for reflected in ("", "r", "i")
+)
+
+
 class UninitializedTensorMixin:
     """A parameter or buffer whose sizes are not known yet."""
 
     __slots__ = ()
     __torch_function__ = DISABLED
     cls_to_become: type[Tensor]
+
+    @staticmethod
+    @functools.cache
+    def refuse_methods() -> None:
+        """Once there is such a parameter: methods of tensors that it must not be asked for raise ValueError, as in PyTorch."""
+
+        def refused(name: str) -> Any:
+            def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+                raise ValueError(
+                    f"Attempted to use an uninitialized parameter in <method '{name.strip('_')}' of 'torch._C.TensorBase' objects>. "
+                    "This error happens when you are using a `LazyModule` or explicitly manipulating "
+                    "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` with a dummy batch "
+                    "to initialize the parameters before calling torch functions"
+                )
+
+            method.__name__ = name
+            return method
+
+        for name, value in vars(Tensor).items():
+            computes = (
+                name.rstrip("_") in REGISTRY or name in VIEWS or name in ("numel", "dim", "item", "tolist")
+            )
+            public = not name.startswith("_") and name not in ALLOWED and computes
+            if (public or name in EXPRESSIONS) and isinstance(value, types.FunctionType):
+                setattr(UninitializedTensorMixin, name, refused(name))
 
     def materialize(
         self: Any, shape: Any, device: devices.DeviceLike = None, dtype: dtypes.dtype | None = None
@@ -225,6 +266,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # pyright: i
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        UninitializedTensorMixin.refuse_methods()
         made = share(cls, empty(0, device=device, dtype=dtype))
         require(made, requires_grad)
         return made
@@ -247,6 +289,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
     ) -> Any:
+        UninitializedTensorMixin.refuse_methods()
         made = share(cls, empty(0, device=device, dtype=dtype))
         require(made, requires_grad)
         made.persistent = persistent
