@@ -68,6 +68,8 @@ def _rows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[list[Any]
         raise RuntimeError("Tensor list must have at least one tensor.")
     for other in lists[1:]:
         if len(other) != count:
+            if not any(isinstance(x, Tensor) for x in other):
+                raise RuntimeError("Tensor list must have same number of elements as scalar list.")
             raise RuntimeError(
                 f"Tensor lists must have the same number of tensors, got {count} and {len(other)}"
             )
@@ -93,14 +95,15 @@ def _run(name: str, *args: Any, **kwargs: Any) -> list[Any]:
     return [function(*row, **options) for row, options in calls]
 
 
-def _write(name: str, *args: Any, **kwargs: Any) -> None:
+def _write(name: str, *args: Any, **kwargs: Any) -> Any:
     if name in SPECIAL:
         for target, made in zip(args[0], _run(name, *args, **kwargs), strict=True):
             target.copy_(made)
-        return
+        return args[0]
     for row, options in _rows(_listed(name, args), kwargs):
         positional, named_options = _scaled(name, row, options)
         getattr(positional[0], f"{name}_")(*positional[1:], **named_options)
+    return args[0]
 
 
 def named(name: str) -> Callable[..., Any]:
