@@ -146,7 +146,14 @@ def test_recurrent_layers_compute_with_other_weights_that_they_are_given() -> No
 def test_parameters_without_sizes_are_not_computed_with() -> None:
     lazy = xtensor.nn.LazyLinear(3)
     weight = lazy.weight
-    for use in (lambda: weight + weight, lambda: 2 * weight, weight.numel, weight.sum, lambda: weight[0], weight.clone):
+    for use in (
+        lambda: weight + weight,
+        lambda: 2 * weight,
+        weight.numel,
+        weight.sum,
+        lambda: weight[0],
+        weight.clone,
+    ):
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
             use()
     lazy.float().requires_grad_(True)

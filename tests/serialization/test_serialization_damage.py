@@ -193,8 +193,11 @@ def test_whole_modules_load_when_their_classes_are_allowed():
 
 
 def test_there_is_no_other_pickle():
-    with pytest.raises(ValueError, match="pickle_module cannot be given"):
-        xt.load(io.BytesIO(checkpoint(1)), pickle_module=pickle)
+    assert xt.load(io.BytesIO(checkpoint(1)), pickle_module=pickle) is not None
+    with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module"):
+        xt.load(io.BytesIO(checkpoint(1)), pickle_module=pickle, weights_only=True)
+    with pytest.raises(ValueError, match="pickle_module cannot be another than pickle"):
+        xt.load(io.BytesIO(checkpoint(1)), pickle_module=collections)
     with pytest.raises(ValueError, match="pickle_module cannot be given"):
         xt.save(1, io.BytesIO(), pickle_module=collections)
     with pytest.raises(TypeError, match="unexpected keyword argument 'fix_imports'"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from typing import Any
 
@@ -51,9 +52,13 @@ def load(
     {'step': 3}
     """
     if pickle_module is not None:
-        raise ValueError(
-            "xtensor.load reads pickles by itself and runs nothing of them: pickle_module cannot be given"
-        )
+        if pickle_module is not pickle:
+            raise ValueError(
+                "xtensor.load reads pickles by itself and runs nothing of them: pickle_module cannot be another than pickle"
+            )
+        if weights_only:
+            raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+        weights_only = False
     encoding = pickle_load_args.pop("encoding", "utf-8")
     if pickle_load_args:
         raise TypeError(f"load() got an unexpected keyword argument '{next(iter(pickle_load_args))}'")
