@@ -59,5 +59,11 @@ def listed(self: Tensor) -> list[str]:
     return [name for name in object.__dir__(self) if name not in absent]
 
 
+def address(self: Tensor) -> int:
+    """A number that no other tensor has while this one lives, by the name under which PyTorch's programs ask for it."""
+    return id(self)
+
+
 Tensor.__dir__ = listed
+Tensor._cdata = property(address)  # pyright: ignore[reportAttributeAccessIssue]
 Tensor.volatile = property(volatile)  # pyright: ignore[reportAttributeAccessIssue]
