@@ -158,6 +158,9 @@ class Methods:
         """The bits set in exactly one; logical for bools."""
     def _accumulate_grad(self, grad: Tensor, create_graph: builtins.bool) -> None:
         """Add to `.grad`; the first gradient is taken over, since its array can change for nobody."""
+    @property
+    def _cdata(self) -> builtins.int:
+        """A number that no other tensor has while this one lives, by the name under which PyTorch's programs ask for it."""
     def _conj(self) -> Tensor:
         """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
     def _fix_weakref(self) -> None:
