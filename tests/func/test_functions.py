@@ -275,3 +275,13 @@ def test_an_operator_of_a_library_has_its_rule_for_batches():
     assert seen == [(2, (0, None, None))]
     found.sum().backward()
     assert w.grad.tolist() == [10.0, -6.0, 18.0]
+
+
+def test_draws_have_no_tangent() -> None:
+    """As they have no gradient: `torch.normal` is no `rsample`."""
+    forward = xtensor.autograd.forward_ad
+    with forward.dual_level():
+        x = forward.make_dual(xtensor.ones(3), xtensor.ones(3))
+        for made in (xtensor.normal(x, x), xtensor.normal(x, 1.0), xtensor.normal(0.0, x)):
+            tangent = forward.unpack_dual(made).tangent
+            assert tangent is None or not tangent.any()

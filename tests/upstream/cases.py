@@ -102,8 +102,10 @@ def forget_hooks(side: str) -> None:
     if side == "xtensor":
         from xtensor.nn.hooks import everywhere
 
+        everywhere.full = None
+
         for hooks in vars(everywhere).values():
-            if hooks is not None:
+            if isinstance(hooks, dict):
                 hooks.clear()
 
 

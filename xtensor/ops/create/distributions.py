@@ -224,6 +224,8 @@ def _normal_of(seed: Any, draw: Any, mean: Any, std: Any, dtype: Any) -> Any:
     complexes = dtype.kind == "c"
     kind = dtype if complexes else sampling.precise(0, dtype).dtype
     unit = draws.normal(seed, draw, shape, kind)
+    # As in reverse mode nothing is followed through a draw: `distributions.Normal.rsample` is there for that.
+    mean, std = lax.stop_gradient(mean), lax.stop_gradient(std)
     return (unit * lax.convert_element_type(std, kind) + lax.convert_element_type(mean, kind)).astype(
         dtype
     ), good
