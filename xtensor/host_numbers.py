@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import capture, devices, dtypes
-from .storage import LazyStorage, births
+from .storage import LazyStorage, Storage, births
 from .tensor import ARRAY, Tensor, asks_grad, make_view
 from .xla.cache import BoundedCache
 from .xla.levels import tracing
@@ -62,6 +62,10 @@ class Arrays(BoundedCache[tuple[Any, int], Any]):
 
 ARRAYS = Arrays(4096)
 HOME = devices.device("cpu")
+
+
+OWN = frozenset((Storage, LazyStorage))
+"""The classes of storages whose arrays nobody else writes."""
 
 
 class HostNumber:
@@ -143,12 +147,17 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     for value in values:
         kind = type(value)
         if kind is Tensor:
-            view, raw = value._xt_view, value._xt_storage.raw
+            view, storage = value._xt_view, value._xt_storage
+            raw = storage.raw
             if type(raw) is HostNumber:
                 if raw.device is not HOME or not held(value):
                     return None
                 own, found = raw.dtype, raw.value
-            elif type(raw) is not ARRAY or (raw.shape if view is None else view.sizes):
+            elif (
+                type(raw) is not ARRAY
+                or (raw.shape if view is None else view.sizes)
+                or type(storage) not in OWN
+            ):
                 return None
             else:
                 own = raw.dtype

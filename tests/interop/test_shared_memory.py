@@ -5,6 +5,8 @@ import gc
 import pickle
 import threading
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -647,3 +649,31 @@ def test_batches_of_what_no_program_has_read_are_numpys():
         with pytest.raises(error):
             wrong()
     assert xt.stack([rows[0], xt.from_numpy(np.ones((2, 3)))]).dtype is xt.float64
+
+
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda n: n + 1,
+    "comparison": lambda n: n == 7,
+    "product": lambda n: 2 * n,
+    "negative": lambda n: -n,
+    "power": lambda n: n**2,
+    "of two": lambda n: n > n + 1,
+    "index": lambda n: list(range(20))[n] if not n.is_floating_point() else n.item(),
+    "slice": lambda n: list(range(20))[n:] if not n.is_floating_point() else float(n),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_single_numbers_show_what_was_written_outside(name: str, dtype: str) -> None:
+    """Known numbers are computed with on the host: what NumPy wrote is not what they were."""
+    lent = xt.ones(3, 4, dtype=getattr(xtensor, dtype)) * 1
+    memory = np.ones((3, 4), dtype)
+    for tensor, outside in ((lent, lent.numpy()), (xt.from_numpy(memory), memory)):
+        for value in (7, 5, 7):
+            (tensor[0, 1] + 0).item()
+            outside[0, 1] = value
+            found, expected = NUMBERS[name](tensor[0, 1]), NUMBERS[name](xt.tensor(value, dtype=tensor.dtype))
+            if isinstance(found, xt.Tensor):
+                found, expected = found.tolist(), expected.tolist()
+            assert found == expected

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import checks
 from ...engine import modes
-from ...host_numbers import HostNumber, held
+from ...host_numbers import OWN, HostNumber, held
 from ...operators.attach import attach_methods
 from ...storage import MetaArray, WrapperArray
 from ...tensor import ARRAY, Tensor, View, asks_grad, host_array, on_host
@@ -135,11 +135,13 @@ def real_number(self: Tensor) -> Any:
 
 
 def index(self: Tensor) -> int:
-    view, raw = self._xt_view, self._xt_storage.raw
+    view, storage = self._xt_view, self._xt_storage
+    raw = storage.raw
     if type(raw) is HostNumber and held(self) and raw.dtype.kind != "f":
         return int(raw.value)
     if (
-        type(raw) is ARRAY
+        type(storage) in OWN
+        and type(raw) is ARRAY
         and type(view) is View
         and not view.sizes
         and raw.dtype.kind in "iu"
