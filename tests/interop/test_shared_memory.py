@@ -667,7 +667,7 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_single_numbers_show_what_was_written_outside(name: str, dtype: str) -> None:
     """Known numbers are computed with on the host: what NumPy wrote is not what they were."""
-    lent = xt.ones(3, 4, dtype=getattr(xtensor, dtype)) * 1
+    lent = xt.ones(3, 4, dtype=getattr(xt, dtype)) * 1
     memory = np.ones((3, 4), dtype)
     for tensor, outside in ((lent, lent.numpy()), (xt.from_numpy(memory), memory)):
         for value in (7, 5, 7):
