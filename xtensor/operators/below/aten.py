@@ -323,12 +323,8 @@ def resolved(name: str) -> Callable[..., Any] | None:
         return CHOOSING[name]
     if name in BESIDES and name not in REGISTRY:
         return BESIDES[name]
-    if (
-        name.startswith("native_")
-        and name not in vars(sys.modules[LIBRARY])
-        and getattr(REGISTRY.get(name[7:]), "hidden", 0)
-    ):
-        return functools.partial(whole, REGISTRY[name[7:]])
+    if name.startswith("native_") and getattr(REGISTRY.get(name[7:]), "hidden", 0):
+        return functools.partial(whole, name)
     views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
     if name in views:
         return views[name].function
@@ -347,8 +343,15 @@ def resolved(name: str) -> Callable[..., Any] | None:
     return found
 
 
-def whole(op: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """All results of an operator, those included that only its derivative needs."""
+def whole(name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    """All results of an operator, those included that only its derivative needs.
+
+    By PyTorch's own arguments, which differ from what the operator is called with where autograd is past, PyTorch's function is called.
+    """
+    own = getattr(sys.modules[LIBRARY], name, None)
+    if own is not None and len(args) > 1 and (args[1] is None or isinstance(args[1], Tensor)):
+        return own(*args, **kwargs)
+    op = REGISTRY[name[7:]]
     names = op.schema.names()
     given = dict(zip(names, args, strict=False), **kwargs)
     return op.call_whole(tuple([given.get(p.name, p.default) for p in op.schema.parameters]))
