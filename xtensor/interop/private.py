@@ -653,7 +653,6 @@ NAMES: dict[str, Any] = {
         "utils._import_utils",
         _check_module_exists=module_exists,
         dill_available=lambda: module_exists("dill"),
-        import_dill=lambda: importlib.import_module("dill") if module_exists("dill") else None,
     ),
     "__config__._cxx_flags": lambda: "",
     "__config__.parallel_info": lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
