@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from xtensor.storage import births
 from xtensor.transforms.tracking import Tracked
 from xtensor.transforms.unwrapping import Marked
 from xtensor.utils._python_dispatch import BaseTorchDispatchMode
+from xtensor.xla import pending
 
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -143,3 +145,23 @@ def test_modes_are_put_back(name: str, form: str) -> None:
         if name == "set_grad_enabled" and held() != before:
             xtensor.set_grad_enabled(True)
         assert held() == before, at
+
+
+def test_no_lock_is_taken_by_a_step_that_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C within `Condition.__enter__`, which is Python, left the lock of the threads that compile taken: all hung."""
+
+    def entered(self: Any) -> None:
+        raise AssertionError("a condition is entered")
+
+    workers = pending.Workers(1)
+    made: list[int] = []
+    workers.submit(
+        pending.Work(lambda: made.append(0))
+    )  # which starts the thread, and that waits for an event
+    workers.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Condition, "__enter__", entered)
+        workers.submit(pending.Work(lambda: made.append(1)))
+        workers.wait()
+    workers.end()
+    assert made == [0, 1]

@@ -31,7 +31,8 @@ class Future(Generic[T]):
     def __init__(self, *, devices: Sequence[Any] | None = None) -> None:
         for place in devices or ():
             _check_index(place)
-        self._condition = threading.Condition()
+        self._guard = threading.RLock()  # see `xla/pending.py: Workers`
+        self._condition = threading.Condition(self._guard)
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
@@ -43,7 +44,7 @@ class Future(Generic[T]):
 
     def wait(self) -> T:
         """The result, once it is there; raises the error that was set instead."""
-        with self._condition:
+        with self._guard:
             while not self._done:
                 self._condition.wait()
         return self.value()
@@ -94,14 +95,14 @@ class Future(Generic[T]):
         self._when_done(run)
 
     def _when_done(self, run: Callable[[Future[T]], Any]) -> None:
-        with self._condition:
+        with self._guard:
             if not self._done:
                 self._callbacks.append(run)
                 return
         run(self)
 
     def _complete(self, value: Any, error: BaseException | None) -> None:
-        with self._condition:
+        with self._guard:
             if self._done:
                 raise RuntimeError(
                     "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."

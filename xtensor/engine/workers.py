@@ -88,24 +88,25 @@ class ReadyQueue:
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, int, SharedTask | None, Any, Any]] = []
-        self._changed = threading.Condition(threading.Lock())
+        self._guard = threading.Lock()  # see `xla/pending.py: Workers`
+        self._changed = threading.Condition(self._guard)
 
     def push(self, shared: SharedTask, node: Node, grads: Sequence[Any]) -> None:
         """Add a ready node."""
-        with self._changed:
+        with self._guard:
             heappush(self._heap, (-shared.depth, -node._xt_sequence_nr, next(_ticks), shared, node, grads))
             self._changed.notify()
 
     def wake(self) -> None:
         """Make the serving thread look whether what it waits for is done."""
-        with self._changed:
+        with self._guard:
             heappush(self._heap, (1, 0, next(_ticks), None, None, None))
             self._changed.notify()
 
     def serve(self, until: SharedTask | None = None) -> None:
         """Run what is queued until that pass is done; a device's worker serves forever."""
         while until is None or not until.done:
-            with self._changed:
+            with self._guard:
                 while not self._heap:
                     self._changed.wait()
                 item = heappop(self._heap)

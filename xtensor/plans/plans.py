@@ -410,7 +410,8 @@ class Compiler:
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._idle = threading.Condition()
+        self._guard = threading.RLock()  # see `xla/pending.py: Workers`
+        self._idle = threading.Condition(self._guard)
         self._open = 0
         self._thread: threading.Thread | None = None
 
@@ -418,7 +419,7 @@ class Compiler:
         if not background:
             job()
             return
-        with self._idle:
+        with self._guard:
             self._open += 1
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="xtensor plans", daemon=True)
@@ -428,13 +429,13 @@ class Compiler:
 
     def wait(self) -> None:
         """Wait until nothing is left to do."""
-        with self._idle:
+        with self._guard:
             self._idle.wait_for(lambda: self._open == 0)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
-            with self._idle:
+            with self._guard:
                 self._open -= 1
                 self._idle.notify_all()
 

@@ -75,14 +75,16 @@ class Workers:
     def __init__(self, count: int) -> None:
         self.count = count
         self._queue: collections.deque[Work] = collections.deque()
-        self._some = threading.Condition()
+        # Entering a condition runs Python, where Ctrl-C would leave its lock taken for ever; entering a lock is one step.
+        self._guard = threading.RLock()
+        self._some = threading.Condition(self._guard)
         self._threads: list[threading.Thread] = []
         self._busy = 0
         self._ended = False
 
     def submit(self, work: Work) -> None:
         """Have a worker do it."""
-        with self._some:
+        with self._guard:
             if self._ended:
                 return
             self._queue.append(work)
@@ -94,7 +96,7 @@ class Workers:
 
     def _serve(self) -> None:
         while True:
-            with self._some:
+            with self._guard:
                 while not self._queue:
                     if self._ended:
                         return
@@ -104,19 +106,19 @@ class Workers:
             with contextlib.suppress(Exception):  # it is done again where it is needed
                 work.begin()
             del work
-            with self._some:
+            with self._guard:
                 self._busy -= 1
                 self._some.notify_all()
 
     def wait(self) -> None:
         """Have all that was submitted done."""
-        with self._some:
+        with self._guard:
             while (self._queue and self._threads) or self._busy:
                 self._some.wait()
 
     def end(self) -> None:
         """Let what was begun come to its end, and begin nothing more."""
-        with self._some:
+        with self._guard:
             self._ended = True
             self._queue.clear()
             self._some.notify_all()
@@ -126,7 +128,8 @@ class Workers:
     def alone(self) -> None:
         """In a child process, which has none of the threads."""
         self._queue.clear()
-        self._some = threading.Condition()
+        self._guard = threading.RLock()
+        self._some = threading.Condition(self._guard)
         self._threads.clear()
         self._busy = 0
 

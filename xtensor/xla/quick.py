@@ -318,7 +318,8 @@ class Again:
 
     def __init__(self) -> None:
         self.on = processors() > 1
-        self._some = threading.Condition()
+        self._guard = threading.RLock()  # see `xla/pending.py: Workers`
+        self._some = threading.Condition(self._guard)
         self._noted: dict[tuple[int, Any], tuple[Any, Any]] = {}
         self._jobs: collections.deque[tuple[Any, Callable[[], None]]] = collections.deque()
         self._working = threading.Lock()
@@ -337,7 +338,7 @@ class Again:
     def note(self, program: Any, form: Any, entry: Any) -> None:
         """A program for a form may be compiled once more, when it has become calm."""
         key = id(program), form
-        with self._some:
+        with self._guard:
             if self.on and not self._ended and key not in self._noted and len(self._noted) < NOTED:
                 self._last = time.monotonic()
                 self._noted[key] = program, entry
@@ -350,13 +351,13 @@ class Again:
 
     def ask(self, program: Any, renew: Callable[[], None]) -> None:
         """Have a program that is still called compiled once more."""
-        with self._some:
+        with self._guard:
             self._jobs.append((program, renew))
             self._some.notify_all()
 
     def look(self) -> None:
         """Have all that were noted come by at their next calls."""
-        with self._some:
+        with self._guard:
             noted, self._noted = self._noted, {}
         for (_, form), (program, entry) in noted.items():
             program.look(form, entry)
@@ -365,13 +366,13 @@ class Again:
         """Compile the next program that was asked for; the seconds that it took, 0 where none is."""
         with self._working:
             began = time.monotonic()
-            with self._some:
+            with self._guard:
                 if not self._jobs:
                     return 0.0
                 program, renew = self._jobs.popleft()
             with contextlib.suppress(Exception):  # then it stays as it is
                 renew()
-            with self._some:
+            with self._guard:
                 more = any(p is program for p, _ in self._jobs)
             if not more:
                 program.forget()
@@ -387,7 +388,7 @@ class Again:
     def _serve(self) -> None:
         rest = 0.0
         while True:
-            with self._some:
+            with self._guard:
                 self._some.wait_for(lambda: self._ended, rest)
                 rest = 0.0
                 while not (self._jobs or self._ended):
@@ -405,7 +406,7 @@ class Again:
 
     def end(self) -> None:
         """Let what was begun come to its end, and begin nothing more."""
-        with self._some:
+        with self._guard:
             self._ended = True
             self._some.notify_all()
         if self._thread is not None:
@@ -413,7 +414,8 @@ class Again:
 
     def alone(self) -> None:
         """In a child process, which has no such thread."""
-        self._some, self._working = threading.Condition(), threading.Lock()
+        self._guard, self._working = threading.RLock(), threading.Lock()
+        self._some = threading.Condition(self._guard)
         self._noted, self._thread = {}, None
         self._jobs.clear()
 
