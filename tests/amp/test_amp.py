@@ -274,3 +274,8 @@ def test_a_scaler_shows_its_scale_as_pytorch_s_does() -> None:
     )
     scaler._scale = xtensor.tensor(2.0)
     assert scaler.get_scale() == 2 and scaler.state_dict()["scale"] == 2
+    state = scaler.__getstate__()
+    older = xtensor.amp.GradScaler.__new__(xtensor.amp.GradScaler)
+    names = {"_factor": "_scale", "_good": "_growth_tracker"}
+    older.__setstate__({names.get(name, name): value for name, value in state.items()})
+    assert older.get_scale() == 2 and older.state_dict()["_growth_tracker"] == 0

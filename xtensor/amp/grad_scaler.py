@@ -319,4 +319,8 @@ class GradScaler:
         return self.__dict__ | {"_init_scale": self.get_scale(), "_factor": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        older = {
+            "_scale": "_factor",
+            "_growth_tracker": "_good",
+        }  # as they were pickled before these showed tensors
+        self.__dict__.update({older.get(name, name): value for name, value in state.items()})
