@@ -219,7 +219,7 @@ def test_floats_have_the_bits_of_programs(rng: Any, name: str) -> None:
         given = np.array([*FLOATS, *(rng.standard_normal(30) * 10.0 ** rng.integers(-30, 30, 30))]).astype(
             name
         )
-    x = xtensor.from_numpy(given)
+    x = xtensor.tensor(given)
     answered = 0
     with segments.paused():
         for called in REALS:
