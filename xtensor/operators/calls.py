@@ -167,7 +167,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         raise Unusual
     operands = [values[i] for i in op.indices]
     asked = state.mode == 0 and op.rules.differentiable and not op.boolean and _asked(operands)
-    pointwise, folds, apart = op.kind == "pointwise", op.views == "fold", op.views == "apart"
+    pointwise, folds, apart = op.is_elementwise(key), op.views == "fold", op.views == "apart"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
     arrays: list[Any] = []
@@ -277,7 +277,7 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     if op.refuses is not None or op.alone is None:
         return None
     key = _key(op, values)
-    pointwise, views, graph = op.kind == "pointwise", op.views, None
+    pointwise, views, graph = op.is_elementwise(key), op.views, None
     if state.mode == 0 and op.rules.differentiable and not op.boolean:
         for at, _ in op.alone:
             value = values[at]
@@ -444,7 +444,7 @@ def _learn(
     if any(map(_foreign, key)):
         raise Unusual
     _check(op, values, key, operands)
-    layout = dispatch.result_layout(operands) if op.kind == "pointwise" else None
+    layout = dispatch.result_layout(operands) if op.is_elementwise(key) else None
     order = None if layout is None else layout[2]
     reads = any(r is not None for r in recipes)
     if reads:

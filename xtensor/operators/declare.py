@@ -86,6 +86,7 @@ def declare(
     deprecated: tuple[tuple[str, ...], ...] = (),
     several: bool | None = None,
     formats: int = False,
+    elementwise: str | None = None,
     columns: tuple[int, ...] | Callable[..., tuple[int, ...]] = (),
     pieces: Callable[..., Any] | None = None,
     copies: bool = False,
@@ -111,6 +112,7 @@ def declare(
     op.zero_slope = zero_slope
     op.exact = exact
     op.formats = formats
+    op.elementwise_at = elementwise and [p.name for p in op.static].index(elementwise)
     op.columns = columns
     op.alone = None if columns else op.alone
     op.copies = copies

@@ -169,7 +169,7 @@ def execute(
     run = later if waits else invoke
     if has_meta(arrays):
         return evaluate(op, key, runtime, arrays)
-    if op.kind == "pointwise":
+    if op.is_elementwise(key):
         layout = result_layout(runtime)
         if layout is not None:
             sizes, strides, order = layout
@@ -367,7 +367,7 @@ def evaluate(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: lis
         return made_of(op, key, jax.tree.map(lambda o: MetaArray(o.shape, o.dtype), given), runtime)
     if not op.single:
         return [wrap(MetaArray(o.shape, o.dtype)) for o in out]
-    if op.kind == "pointwise" and (layout := result_layout(runtime)) is not None:
+    if op.is_elementwise(key) and (layout := result_layout(runtime)) is not None:
         sizes, strides, order = layout
         return [wrap_strided(MetaArray(tuple(sizes[d] for d in order), out.dtype), sizes, strides)]
     return [wrap(MetaArray(out.shape, out.dtype))]

@@ -125,6 +125,8 @@ class Operator:
         self.pieces: Callable[..., Any] | None = None
         # How many of the first arguments may give the results their memory format.
         self.formats = 0
+        # Where in the static arguments one stands whose "none" means a result element by element, which lies as one of TensorIterator's.
+        self.elementwise_at: int | None = None
         # The results that lie by columns where they are matrices; or what says which, of the static arguments.
         self.columns: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
         # Whether PyTorch saves what it makes of the operands, so that they may be written to before a backward pass.
@@ -228,6 +230,12 @@ class Operator:
             return waiter_of_tuples(program, tree)
         program._xt_may_pend = True
         return waiter(program, len(self.runtime), tree, gain=gain)
+
+    def is_elementwise(self, key: tuple[Any, ...]) -> bool:
+        """Whether the result lies in memory as TensorIterator has it."""
+        if self.elementwise_at is None:
+            return self.kind == "pointwise"
+        return key[self.elementwise_at] == "none"
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:
         """The kernel as `traced` gives it, whose result lies in memory with its dimensions in `order`."""

@@ -205,7 +205,7 @@ def folding(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Cal
 
 def side_by_side(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Callable[..., Any]:
     """The programs that read the views, and the kernel's own."""
-    program = op.program(key)
+    program = op.program(key) if order is None else op.permuted_program(key, order)
 
     def parts(*values: Any) -> Any:
         read = [read_alone(*part) for part in located(form, values)]

@@ -399,10 +399,11 @@ def call(
         operands += operand(
             p, "whole" if op.views == "fold" else "fresh", "operand", on_host if first else ()
         )
-        if op.kind == "pointwise" and p.kind != "Number":
-            conditions += [
-                f"if v_{p.name} is not None and not contiguous_view(v_{p.name}): raise LookupError"
-            ]
+        if (op.kind == "pointwise" or op.elementwise_at is not None) and p.kind != "Number":
+            found = f"v_{p.name} is not None and not contiguous_view(v_{p.name})"
+            if op.elementwise_at is not None:
+                found = f"{op.static[op.elementwise_at].name} == 'none' and {found}"
+            conditions += [f"if {found}: raise LookupError"]
     # A result may lie in memory as these arguments do, which their values do not tell.
     for p in runtime[: op.formats]:
         if p.kind == "Arrays":

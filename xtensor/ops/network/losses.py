@@ -139,7 +139,7 @@ def _weighted(values: Any, weight: Any, reduction: str) -> Any:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@general(formats=2, autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
+@general(elementwise="reduction", autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
 def squared_error(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The squared differences, reduced."""
     check_reduction(reduction)
@@ -149,7 +149,7 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
     return _weighted(difference * difference, weight, reduction)
 
 
-@general(formats=2, autocast="float32", name="l1_loss", derivatives=FROM_KERNEL, copies=True)
+@general(elementwise="reduction", autocast="float32", name="l1_loss", derivatives=FROM_KERNEL, copies=True)
 def absolute_error(
     input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -159,7 +159,7 @@ def absolute_error(
     return _weighted(magnitude(a - b), weight, reduction)
 
 
-@general(formats=2, autocast="float32", name="smooth_l1_loss", derivatives=FROM_KERNEL)
+@general(elementwise="reduction", autocast="float32", name="smooth_l1_loss", derivatives=FROM_KERNEL)
 def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
     """Squared differences below `beta`, absolute ones above, reduced."""
     check_reduction(reduction)
@@ -175,7 +175,7 @@ def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str 
     return reduced(values.astype(a.dtype), reduction)
 
 
-@general(formats=2, autocast="float32", name="huber_loss", derivatives=FROM_KERNEL)
+@general(elementwise="reduction", autocast="float32", name="huber_loss", derivatives=FROM_KERNEL)
 def huber_error(
     input: Array, target: Array, weight: Array | None = None, delta: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -287,7 +287,7 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(formats=2, autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
+@general(elementwise="reduction", autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -337,7 +337,7 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
 
 
 @general(
-    formats=2,
+    elementwise="reduction",
     autocast=dict(cpu="float32", accelerator="banned"),
     name="binary_cross_entropy",
     refuses=refuse_no_probabilities,
@@ -403,7 +403,7 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     return weight.expand(shape)
 
 
-@general(formats=2, autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
+@general(elementwise="reduction", autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
 def logit_cross_entropy(
     input: Array,
     target: Array,
@@ -457,7 +457,7 @@ def binary_cross_entropy_with_logits(
 # ---- divergences and likelihoods -----------------------------------------------------------------------------------
 
 
-@general(formats=2, autocast="float32", name="kl_div", derivatives=FROM_KERNEL)
+@general(elementwise="reduction", autocast="float32", name="kl_div", derivatives=FROM_KERNEL)
 def divergence(input: Array, target: Array, reduction: str = "mean", log_target: bool = False) -> Array:
     """The pointwise Kullback-Leibler divergence of log-probabilities, reduced."""
     check_reduction(reduction)
@@ -502,7 +502,7 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(formats=2, autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL, copies=True)
+@general(elementwise="reduction", autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL, copies=True)
 def poisson_error(
     input: Array,
     target: Array,
@@ -546,7 +546,7 @@ def poisson_nll_loss(
     return poisson_error(input, target, log_input, full, eps, reduction)
 
 
-@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL, refuses=refuse_negative_variance, copies=True)
+@general(elementwise="reduction", name="gaussian_nll_loss", derivatives=FROM_KERNEL, refuses=refuse_negative_variance, copies=True)
 def gaussian_error(
     input: Array, target: Array, var: Array, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Array:
