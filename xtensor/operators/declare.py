@@ -14,7 +14,8 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
     view        geometry only, nothing runs on the device (see `views.py`)
     composite   plain Python over Tensors; the gradient comes for free
 
-`out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does;
+`out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does (with
+"exact numbers" and "exact tensors" where what may be a number or a tensor is that);
 with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given. "disjoint" refuses an `out` that
 overlaps an operand in any way, since the kernel reads while it writes; "join" has the error class of what joins tensors.
 Of an operator's results the last `hidden` ones are not given to the caller: they are there for the rules, as `result1` and on.
@@ -102,6 +103,7 @@ def declare(
     op.takes_out = bool(out)
     manner = out.split() if isinstance(out, str) else ()
     op.exact_out, op.disjoint, op.joins = [word in manner for word in ("exact", "disjoint", "join")]
+    op.exact_of = "numbers" if "numbers" in manner else "tensors" if "tensors" in manner else None
     if "adopt" in manner:
         op.adopts_at = [p.name for p in op.static].index("dtype")
     op.boolean = boolean

@@ -493,6 +493,14 @@ def connect(op: Operator, node: Any, results: list[Tensor]) -> None:
         save_results(op, node, results)
 
 
+def is_exact(op: Operator, runtime: list[Any]) -> bool:
+    """Whether `out=` must have the dtype of the result."""
+    if op.exact_of is None:
+        return op.exact_out
+    given = [v for p, v in zip(op.runtime, runtime, strict=True) if p.kind == "Operand"]
+    return any(isinstance(v, Tensor) for v in given) == (op.exact_of == "tensors")
+
+
 def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> Any:
     """`out=`: compute, then write the results to the tensors given."""
     outs = [out] if isinstance(out, Tensor) else list(out)
@@ -508,7 +516,7 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
         )
     arrays = [arrays_of(v) for v in runtime]
     at = op.adopts_at
-    exact = op.kind if op.exact_out or (at is not None and key[at] is not None) else None
+    exact = op.kind if is_exact(op, runtime) or (at is not None and key[at] is not None) else None
     if at is not None and key[at] is None and isinstance(outs[0], Tensor):
         key = (*key[:at], outs[0].dtype, *key[at + 1 :])
     results = execute(op, key, runtime, arrays)

@@ -113,6 +113,8 @@ class Operator:
         self.is_method = False
         self.takes_out = False
         self.exact_out = False
+        # "numbers" or "tensors" where it is exact only with such operands.
+        self.exact_of: str | None = None
         self.disjoint = False
         self.joins = False
         self.adopts_at: int | None = None

@@ -109,7 +109,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     """
     _check_addmm(input, mat1, mat2)
     check_expand(input, (mat1.shape[0], mat2.shape[1]))
-    refuse_bool("addmm_impl_cpu_", input)
+    refuse_bool("addmm_impl_cpu_", mat1, mat2)
     return added(input, product(mat1, mat2), beta, alpha)
 
 
@@ -145,7 +145,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
         raise RuntimeError(
             f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
         )
-    refuse_bool("addmv_impl_cpu", input)
+    refuse_bool("addmv_impl_cpu", mat, vec)
     return added(input, product(mat, vec), beta, alpha)
 
 
@@ -180,7 +180,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
             f"Input dtypes must be the same, got: input {dtype_of(input).name}, batch1: {dtype_of(batch1).name}, "
             f"batch2: {dtype_of(batch2).name}"
         )
-    refuse_bool("baddbmm", input)
+    refuse_bool("baddbmm", batch1, batch2)
     return added(input, product(batch1, batch2), beta, alpha)
 
 

@@ -200,7 +200,7 @@ def product_by_pairs(
         waiting.subtract(both)
         done = [c for c in both if waiting[c] == 1]
         first, other = dtype_of(array), dtype_of(with_it)
-        if done and first is dtypes.bool:
+        if done and first is dtypes.bool and array.size and with_it.size:
             raise checks.not_implemented_for("bmm", first)
         if done and first is not other:
             raise RuntimeError(f"expected scalar type {first.scalar_name} but found {other.scalar_name}")
@@ -328,7 +328,7 @@ def dot_along(a: Array, b: Array, dims_a: Sequence[int], dims_b: Sequence[int]) 
                 f"contracted dimensions need to match, but first has size {m} in dim {given[0]} and second has size {n} "
                 f"in dim {given[1]}"
             )
-    if a.dtype == jnp.bool_:
+    if a.dtype == jnp.bool_ and a.size and b.size:
         raise checks.not_implemented_for("addmm_impl_cpu_", dtypes.bool)
     wide = accumulation(a.dtype)
     out = lax.dot_general(

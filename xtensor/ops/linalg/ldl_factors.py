@@ -242,10 +242,11 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) ->
 
     Shape: `LD` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)`, result `(*, n, k)`.
 
-    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
+    Raises: RuntimeError where sizes do not fit, and for bool and integer tensors.
     """
     name = "torch.linalg.ldl_solve"
     checks.check_square(name, LD)
+    checks.check_floating(name, dtype_of(LD))
     if B.ndim < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
     if LD.shape[:-1] != pivots.shape:

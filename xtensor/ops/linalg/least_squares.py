@@ -152,6 +152,8 @@ def matrix_rank(
         raise RuntimeError(
             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
         )
+    if input.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
+        raise RuntimeError("This function doesn't handle types other than float and double")
     if input.numel() == 0:
         return given(
             input.new_zeros(tuple(sizes_of(input)[:-2]), dtype=dtypes.int64), out, name="linalg.matrix_rank"

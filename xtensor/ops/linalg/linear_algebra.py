@@ -98,6 +98,7 @@ def logdet(input: Tensor) -> Tensor:
 
     Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
+    checks.check_floating("logdet", input.dtype, low_precision=False)
     sign, log = slogdet(input)
     return log + sign.log()
 
@@ -541,8 +542,9 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
 
     Shape: `x` and `y` broadcast to `(*)`; result `(*)` without the dimension `dim`.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: RuntimeError where sizes do not fit, and for bool and integer tensors.
     """
+    checks.check_floating("linalg.vecdot", dtype_of(x))
     a, b = promote(x, y)
     a, b = jnp.broadcast_arrays(a, b)
     return jnp.sum(jnp.conj(a) * b, axis=checks.wrap_dim(dim, a.ndim)).astype(a.dtype)

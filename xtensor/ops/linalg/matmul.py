@@ -155,8 +155,9 @@ def check_vectors(a: Any, b: Any) -> None:
         )
 
 
-def refuse_bool(kernel: str, a: Any) -> None:
-    if a.dtype == jnp.bool_:
+def refuse_bool(kernel: str, a: Any, b: Any = None) -> None:
+    """NotImplementedError for products of booleans, unless both factors are given and one is empty."""
+    if a.dtype == jnp.bool_ and (b is None or a.size and b.size):
         raise checks.not_implemented_for(kernel, dtypes.bool)
 
 
@@ -203,7 +204,11 @@ def matmul(input: Array, other: Array) -> Array:
     xtensor.Size([5, 2, 4])
     """
     check_product(input, other)
-    refuse_bool("dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_", input)
+    if input.ndim == other.ndim == 1:
+        refuse_bool("dot", input)
+    else:
+        kernels = {1: "addmv_impl_cpu", 2: "addmm_impl_cpu_"}
+        refuse_bool(kernels.get(other.ndim, "bmm"), input, other)
     return product(input, other)
 
 
@@ -249,7 +254,7 @@ def mm(input: Array, mat2: Array) -> Array:
     """
     check_matrices(input, mat2, "self")
     check_product(input, mat2)
-    refuse_bool("addmm_impl_cpu_", input)
+    refuse_bool("addmm_impl_cpu_", input, mat2)
     return product(input, mat2)
 
 
@@ -272,7 +277,7 @@ def mv(input: Array, vec: Array) -> Array:
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     check_product(input, vec)
-    refuse_bool("addmv_impl_cpu", input)
+    refuse_bool("addmv_impl_cpu", input, vec)
     return product(input, vec)
 
 
@@ -305,7 +310,7 @@ def bmm(input: Array, mat2: Array) -> Array:
     xtensor.Size([10, 3, 5])
     """
     check_batches(input, mat2)
-    refuse_bool("bmm", input)
+    refuse_bool("bmm", input, mat2)
     return product(input, mat2)
 
 
@@ -348,7 +353,7 @@ def vdot(input: Array, other: Array) -> Array:
     Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     check_vectors(input, other)
-    refuse_bool("vdot", input)
+    refuse_bool("dot", input)
     return product(jnp.conj(input), other)
 
 
@@ -402,6 +407,8 @@ def inner(input: Array, other: Array) -> Array:
     x, y = dtype_of(input), dtype_of(other)
     if x is not y:
         raise RuntimeError(f"expected scalar type {x.scalar_name} but found {y.scalar_name}")
+    if input.ndim == other.ndim == 1:
+        refuse_bool("dot", input)
     wide = accumulation(input.dtype)
     dims = (((input.ndim - 1,), (other.ndim - 1,)), ((), ()))
     out = lax.dot_general(input, other, dims, precision=matmul_precision(), preferred_element_type=wide)
@@ -519,7 +526,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {dtype_of(bias).scalar_name} and {w.scalar_name}"
         )
-    refuse_bool("addmm_impl_cpu_", input)
+    refuse_bool("addmm_impl_cpu_", input, weight)
     wide = accumulation(input.dtype)
     dims = (((input.ndim - 1,), (weight.ndim - 1,)), ((), ()))
     out = lax.dot_general(input, weight, dims, precision=matmul_precision(), preferred_element_type=wide)

@@ -16,7 +16,7 @@ from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..reduce.reductions import argument
+from ..reduce.reductions import argument, mean_dtype
 from .pooling import better, lowest, scatter_flat
 from .tables import NONE, combine, transposed
 
@@ -146,7 +146,9 @@ def _average(n: int, input: Any, output_size: Any) -> Any:
     check_image(name, n, input, output_size)
     out = resolve(name, n, output_size, input.shape[-n:])
     own = dtype_of(input)
-    if not own.is_floating_point:
+    if set(out) == {1}:
+        mean_dtype("mean", input, None)
+    elif not own.is_floating_point:
         raise checks.not_implemented_for("adaptive_avg_pool2d" if n < 3 else "adaptive_avg_pool3d_cpu", own)
     return average(input, out)
 

@@ -54,6 +54,9 @@ def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
+    if not (a.is_floating_point or a.is_complex):
+        scores = dtypes.get_default_dtype()
+        raise RuntimeError(f"expected scalar type {scores.scalar_name} but found {a.scalar_name}")
     if mask is not None:
         own = dtype_of(mask)
         if own not in (dtypes.bool, a) and not (own is dtypes.float32 and a.itemsize == 2):

@@ -339,7 +339,7 @@ def _max_pool(
     assert w is not None
     w.check_output(input.shape)
     dtype = dtype_of(input)
-    if dtype is dtypes.bool or dtype.is_complex or (n == 1 and not dtype.is_floating_point):
+    if dtype is dtypes.bool or dtype.is_complex or (n == 1 and not indices and not dtype.is_floating_point):
         raise checks.not_implemented_for(name if n > 1 else "max_pool1d_impl", dtype)
     return max_windows(input, w, indices)
 

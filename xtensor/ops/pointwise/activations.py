@@ -421,7 +421,8 @@ def softened(name: str, input: Array, dim: int, dtype: Any) -> tuple[Array, int,
         input = as_dtype(input, dtype)
     axis = wrap_dim(dim, input.ndim)
     kind = f"{name}_lastdim_kernel_impl" if axis >= input.ndim - 1 else f"{name}_kernel_impl"
-    x, result = computed(kind, input)
+    # PyTorch does not ask for a kernel where there is nothing.
+    x, result = computed(kind, input) if input.size else (input.astype(jnp.float32), input.dtype)
     if input.ndim == 0:
         return x - lax.stop_gradient(x), axis, result
     if x.shape[axis] == 0:

@@ -519,6 +519,7 @@ def lerp_weight(grad: Array, input: Array, end: Array) -> Array:
 
 
 @pointwise(
+    out="exact tensors",
     derivatives=dict(
         input=lambda grad, weight: grad * jnp.conj(1 - jnp.asarray(weight)),
         end=lambda grad, weight: grad * jnp.conj(weight),

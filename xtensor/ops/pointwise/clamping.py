@@ -74,7 +74,7 @@ def clamp_max_bound(grad: Array, input: Array, min: Any, max: Array) -> Array:
 
 
 @pointwise(
-    out="exact",
+    out="exact numbers",
     aliases=("clip",),
     # By numbers or by tensors: an edge to a bound is one.
     node=lambda node: "ClampBackward1" if node._xt_edges[1:] == (None, None) else "ClampBackward0",
@@ -103,7 +103,7 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
 
 
 @pointwise(
-    out="exact",
+    out="exact numbers",
     derivatives=dict(
         input=lambda grad, input, min: jnp.where(input >= min, grad, 0),
         min=lambda grad, input, min: jnp.where(input < min, grad, 0),
@@ -121,7 +121,7 @@ def clamp_min(input: Array, min: Operand) -> Array:
 
 
 @pointwise(
-    out="exact",
+    out="exact numbers",
     derivatives=dict(
         input=lambda grad, input, max: jnp.where(input <= max, grad, 0),
         max=lambda grad, input, max: jnp.where(input > max, grad, 0),
@@ -293,7 +293,7 @@ def nextafter(input: Array, other: Array) -> Array:
 
 
 @pointwise(
-    out="exact",
+    out="exact numbers",
     node="NotImplemented",
     derivatives=dict(input=not_implemented("heaviside"), values=not_implemented("heaviside")),
 )

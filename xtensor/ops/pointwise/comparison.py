@@ -208,7 +208,9 @@ def isclose(
         return close
     if not is_float(input) and not is_complex(input):
         kind = dtypes.get_default_dtype().numpy
-        distance = jnp.where(input > other, input - other, other - input).astype(kind)
+        # The distance of two integers may be as far as unsigned ones of their width reach.
+        far = jnp.where(input > other, input - other, other - input).astype(f"uint{8 * input.dtype.itemsize}")
+        distance = far.astype(kind)
         return close | (distance <= atol + jnp.abs(rtol * other.astype(kind)))
     allowed = atol + jnp.abs(rtol * other)
     distance = jnp.abs(input - other)

@@ -186,9 +186,7 @@ def norm(
     """
     own = input.dtype
     if not (own.is_floating_point or own.is_complex):
-        if dtype is None:
-            checks.check_floating("linalg.vector_norm", own)
-        input = input.to(dtype)
+        checks.check_floating("linalg.vector_norm", own)
     if p == "nuc":
         dims = dim
         if dims is not None and (isinstance(dims, int) or len(dims) != 2):
