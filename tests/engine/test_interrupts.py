@@ -165,3 +165,20 @@ def test_no_lock_is_taken_by_a_step_that_python_runs(monkeypatch: pytest.MonkeyP
         workers.wait()
     workers.end()
     assert made == [0, 1]
+
+
+@pytest.mark.parametrize("call", ["begin", "result"])
+def test_work_that_was_interrupted_is_done_by_who_needs_it(call: str) -> None:
+    """One that was cut off after its result was there, and before that was told, had others wait for ever."""
+    stopped(lambda: getattr(pending.Work(lambda: 3), call)(), -1)
+    _, total = stopped(lambda: getattr(pending.Work(lambda: 3), call)(), -1)
+    for at in range(1, total + 1):
+        work = pending.Work(lambda: 3)
+        stopped(getattr(work, call), at)
+        found: list[int] = []
+        thread = threading.Thread(
+            target=lambda work=work, found=found: found.append(work.result()), daemon=True
+        )
+        thread.start()
+        thread.join(60)
+        assert found == [3], at

@@ -27,7 +27,7 @@ SAMPLED = {"second_gradient": 6, "layouts": 4, "inplace": 2, "meta": 3}
 )
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_operator(row: Row, facet: str, full: bool):
-    FACETS[facet](row, full)
+    FACETS[facet](row, full and facet not in row.odd)
 
 
 def missing_rows(rows: list[Row]) -> list[str]:

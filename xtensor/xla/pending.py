@@ -24,49 +24,44 @@ __all__ = ["Pending", "Work", "Workers", "processors", "settled", "workers"]
 class Work:
     """Something to be done once: by a worker, or by the thread that needs its result first."""
 
-    __slots__ = ("_by", "_done", "_function", "_lock", "_result")
+    __slots__ = ("_by", "_function", "_lock", "_result", "done")
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function: Callable[[], Any] | None = function
-        self._lock = threading.Lock()
-        self._done = threading.Event()
-        self._by: tuple[int, int] | None = None
+        # Held while it is done. What waits, waits for the lock: an event is Python, in which Ctrl-C would leave its own taken.
+        self._lock = threading.RLock()
+        self._by: int | None = None
         self._result: Any = None
+        # Whether its result is there.
+        self.done = False
 
     def begin(self) -> bool:
-        """Do it here, unless somebody has begun; whether it was done here."""
-        here = os.getpid(), threading.get_ident()
-        try:
-            with self._lock:
-                # A process that was forked has no workers that could end what they began.
-                if self._done.is_set() or (self._by is not None and self._by[0] == here[0]):
-                    return False
-                self._by = here
+        """Do it here, unless somebody does it already; whether it was done here."""
+        return self._by != os.getpid() and self._do()
+
+    def _do(self) -> bool:
+        if self._by is not None and self._by != os.getpid():
+            # This process was forked, and has no workers that could end what they began.
+            self._by, self._lock = None, threading.RLock()
+        with self._lock:
+            if self.done:
+                return False
             function = self._function
             assert function is not None
-            self._result = function()
-        except BaseException:
-            if self._by == here:
+            try:
+                self._by = os.getpid()
+                self._result = function()
+                self.done = True
+            finally:
                 self._by = None
-            raise
-        self._function = None
-        self._done.set()
-        return True
-
-    @property
-    def done(self) -> bool:
-        """Whether its result is there."""
-        return self._done.is_set()
+            self._function = None
+            return True
 
     def result(self) -> Any:
-        """What it gives, once it is there."""
-        while not self.begin() and not self._done.wait(AGAIN):
-            pass
+        """What it gives, once it is there; what failed is done again here, and fails where it is needed."""
+        if not self.done:
+            self._do()
         return self._result
-
-
-AGAIN = 1.0
-"""Seconds after which who waits looks whether it is still being done: what failed is done again, and fails where it is needed."""
 
 
 class Workers:

@@ -157,7 +157,7 @@ def check_vectors(a: Any, b: Any) -> None:
 
 def refuse_bool(kernel: str, a: Any, b: Any = None) -> None:
     """NotImplementedError for products of booleans, unless both factors are given and one is empty."""
-    if a.dtype == jnp.bool_ and (b is None or a.size and b.size):
+    if a.dtype == jnp.bool_ and (b is None or (a.size and b.size)):
         raise checks.not_implemented_for(kernel, dtypes.bool)
 
 

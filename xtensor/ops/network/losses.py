@@ -287,7 +287,9 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(elementwise="reduction", autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
+@general(
+    elementwise="reduction", autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL)
+)
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -403,7 +405,12 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     return weight.expand(shape)
 
 
-@general(elementwise="reduction", autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
+@general(
+    elementwise="reduction",
+    autocast="float32",
+    name="binary_cross_entropy_with_logits",
+    derivatives=FROM_KERNEL,
+)
 def logit_cross_entropy(
     input: Array,
     target: Array,
@@ -502,7 +509,9 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(elementwise="reduction", autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL, copies=True)
+@general(
+    elementwise="reduction", autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL, copies=True
+)
 def poisson_error(
     input: Array,
     target: Array,
@@ -546,7 +555,13 @@ def poisson_nll_loss(
     return poisson_error(input, target, log_input, full, eps, reduction)
 
 
-@general(elementwise="reduction", name="gaussian_nll_loss", derivatives=FROM_KERNEL, refuses=refuse_negative_variance, copies=True)
+@general(
+    elementwise="reduction",
+    name="gaussian_nll_loss",
+    derivatives=FROM_KERNEL,
+    refuses=refuse_negative_variance,
+    copies=True,
+)
 def gaussian_error(
     input: Array, target: Array, var: Array, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Array:

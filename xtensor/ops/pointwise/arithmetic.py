@@ -524,7 +524,7 @@ def lerp_weight(grad: Array, input: Array, end: Array) -> Array:
         input=lambda grad, weight: grad * jnp.conj(1 - jnp.asarray(weight)),
         end=lambda grad, weight: grad * jnp.conj(weight),
         weight=lerp_weight,
-    )
+    ),
 )
 def lerp(input: Array, end: Array, weight: Operand) -> Array:
     """`input + weight * (end - input)`, exact at both ends.
