@@ -114,7 +114,8 @@ def declare(
     op.zero_slope = zero_slope
     op.exact = exact
     op.formats = formats
-    op.elementwise_at = elementwise and [p.name for p in op.static].index(elementwise)
+    if elementwise is not None:
+        op.elementwise_at = [p.name for p in op.static].index(elementwise)
     op.columns = columns
     op.alone = None if columns else op.alone
     op.copies = copies
