@@ -25,6 +25,7 @@ from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ...xla.number_arrays import size_as
 from ..pointwise.accurate import log1p
+from ..pointwise.arithmetic import check_subtraction
 from ..reduce.reductions import mean_dtype
 from ..shape.joining import joined_shape
 
@@ -75,7 +76,7 @@ def reduced(values: Any, reduction: str) -> Any:
     total = jnp.sum(wide)
     if reduction == "mean":
         total = total / size_as(wide.size, wide.dtype)
-    return total.astype(own)
+    return total.astype(np.int64 if own.kind in "iu" else own)
 
 
 def together(*arrays: Any) -> list[Any]:
@@ -156,6 +157,7 @@ def absolute_error(
     """The absolute differences, reduced."""
     check_reduction(reduction)
     a, b = together(input, target)
+    check_subtraction(a, b)
     return _weighted(magnitude(a - b), weight, reduction)
 
 
