@@ -156,7 +156,7 @@ def bags(
             jnp.zeros((count, width) if mode == MAX else (count,), kind),
         )
     bag = bag_numbers(offsets, flat.size, include_last_offset)
-    looked = weight.at[flat].get(mode="fill", fill_value=jnp.nan).astype(wide)
+    looked = weight.at[flat].get(mode="fill").astype(wide)
     sizes = jnp.zeros((count,), jnp.int32).at[bag].add(used.astype(jnp.int32))
     if mode == MAX:
         shown = jnp.where(used[:, None], looked, jnp.asarray(-jnp.inf, wide))

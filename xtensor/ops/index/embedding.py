@@ -43,7 +43,7 @@ def embedding_lookup(
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     checks.check_dtypes("embedding", argument(indices, "indices", 1), dtypes.int64, dtypes.int32)
-    return weight.at[indices.astype(jnp.int32)].get(mode="fill", fill_value=jnp.nan)
+    return weight.at[indices.astype(jnp.int32)].get(mode="fill")
 
 
 def embedding(
