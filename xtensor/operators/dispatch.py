@@ -497,8 +497,11 @@ def is_exact(op: Operator, runtime: list[Any]) -> bool:
     """Whether `out=` must have the dtype of the result."""
     if op.exact_of is None:
         return op.exact_out
-    given = [v for p, v in zip(op.runtime, runtime, strict=True) if p.kind == "Operand"]
-    return any(isinstance(v, Tensor) for v in given) == (op.exact_of == "tensors")
+    given = [
+        v for p, v in zip(op.runtime, runtime, strict=True) if p.kind == "Operand" and isinstance(v, Tensor)
+    ]
+    # Where a tensor may be a number, one of no dimensions counts as that.
+    return not given if op.exact_of == "numbers" else any(sizes_of(v) for v in given)
 
 
 def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> Any:

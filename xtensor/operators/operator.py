@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .. import checks, dtypes
 from ..geometry import broadcast_shapes
@@ -271,7 +272,15 @@ class Operator:
         if found is None:
             run = self.traced(key)
 
+            wanted = None if self.adopts_at is None else key[self.adopts_at]
+
             def replace(target: Any, *values: Any) -> Any:
+                own = dtypes.FROM_NUMPY[np.dtype(target.dtype)]
+                if wanted is not None and wanted is not own:
+                    raise RuntimeError(
+                        f"Bad in-place call: input tensor dtype {dtypes.c_name(own)} and output tensor dtype "
+                        f"{dtypes.c_name(wanted)} should match"
+                    )
                 out = run(target, *values)
                 return fit_result(out, target.shape, target.dtype)
 

@@ -14,6 +14,7 @@ from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array
+from ...operators.write import write_out
 from ...tensor import Tensor
 
 __all__ = [
@@ -602,7 +603,12 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         if matrix.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
     given = list(matrices)
-    return multiply_chain(given, out) if len(given) > 1 else given[0]
+    if len(given) > 1:
+        return multiply_chain(given, out)
+    if out is None:
+        return given[0]
+    write_out("chain_matmul", out, given[0], given)
+    return out
 
 
 def multiply_chain(matrices: list[Tensor], out: Tensor | None = None) -> Tensor:

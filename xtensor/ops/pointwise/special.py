@@ -15,7 +15,7 @@ from ... import dtypes
 from ...checks import not_implemented_for
 from ...operators.attach import attach_methods
 from ...operators.declare import pointwise
-from ...operators.promotion import float_operands, is_complex, is_float, needs_tensor, promote
+from ...operators.promotion import float_operands, is_bool, is_complex, is_float, needs_tensor, promote
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import check_castable
 from ...tensor import Tensor
@@ -253,12 +253,14 @@ def mvlgamma(input: Array, p: int) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Raises: NotImplementedError for complex tensors.
+    Raises: NotImplementedError for complex tensors; RuntimeError for bool tensors.
 
     Source: DLMF 35.3.
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if is_bool(input):
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     constant = p * (p - 1) / 4 * math.log(math.pi)
     return real_unary("lgamma_vml_cpu", lambda x: jnp.sum(lax.lgamma(halves(x, p)), -1) + constant, input)
 

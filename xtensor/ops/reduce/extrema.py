@@ -228,14 +228,15 @@ def selected_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim:
 
 
 def _along(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> tuple[Any, Any]:
-    if is_complex(input):
-        raise RuntimeError(f"{name}(): does not support complex input")
     if not isinstance(dim, int):
         raise checks.argument_error(name, "dim", 2, "int", dim)
     axis = checks.wrap_dim(dim, input.ndim)
+    if input.ndim:
+        check_nonempty(name, input.shape, dim, (axis,))
+    if is_complex(input):
+        raise RuntimeError(f"{name}(): does not support complex input")
     if input.ndim == 0:
         return input, jnp.zeros((), jnp.int64)
-    check_nonempty(name, input.shape, dim, (axis,))
     value = extremum(input, (axis,), True, largest)
     return kept(value, (axis,), keepdim), kept(position(input, value, axis), (axis,), keepdim)
 
