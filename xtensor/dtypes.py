@@ -624,6 +624,8 @@ sparse_csc: layout = _constant(layout, name="sparse_csc")
 sparse_bsr: layout = _constant(layout, name="sparse_bsr")
 sparse_bsc: layout = _constant(layout, name="sparse_bsc")
 jagged: layout = _constant(layout, name="jagged")
+# That of oneDNN's tensors in PyTorch, which none has here.
+mkldnn: layout = _constant(layout, name="_mkldnn")
 
 
 class qscheme(_Named):

@@ -618,6 +618,7 @@ NAMES: dict[str, Any] = {
     "_C._set_deterministic_fill_uninitialized_memory": fill_uninitialized,
     "_assert_async": assert_async,
     "_debug_has_internal_overlap": internal_overlap,
+    "_mkldnn": dtypes.mkldnn,
     **ENGINE,
     **FILES,
     **KERNELS,
