@@ -271,6 +271,69 @@ test_clamp_by_a_number_and_a_tensor = expressions(
     """
 )
 
+test_products_of_no_booleans = expressions(
+    """
+    T.mm(T.zeros(2, 0, dtype=T.bool), T.zeros(0, 2, dtype=T.bool))
+    T.bmm(T.zeros(0, 2, 3, dtype=T.bool), T.zeros(0, 3, 2, dtype=T.bool))
+    T.addmv(T.ones(2, dtype=T.bool), T.zeros(2, 0, dtype=T.bool), T.zeros(0, dtype=T.bool))
+    T.tensordot(T.zeros(2, 0, dtype=T.bool), T.zeros(0, 2, dtype=T.bool), 1)
+    T.dot(T.zeros(0, dtype=T.bool), T.zeros(0, dtype=T.bool))
+    T.matmul(T.ones(2, 3, dtype=T.bool), T.ones(3, dtype=T.bool))
+    T.matmul(T.ones(3, dtype=T.bool), T.ones(2, 3, 2, dtype=T.bool))
+    T.softmax(T.zeros(0, dtype=T.int64), 0)
+    T.log_softmax(T.zeros(0, 2, dtype=T.bool), 1)
+    """
+)
+
+test_integers_where_floats_are_asked_for = expressions(
+    """
+    T.linalg.vecdot(T.ones(3, dtype=T.int8), T.ones(3, dtype=T.int8))
+    T.norm(T.ones(3, dtype=T.int64), 1, dtype=T.float64)
+    T.logdet(T.ones(2, 2, dtype=T.int64))
+    T.linalg.matrix_rank(T.ones(2, 2, dtype=T.int64))
+    T.nn.functional.adaptive_avg_pool1d(T.ones(2, 2, 7, dtype=T.int64), 1)
+    T.nn.functional.adaptive_avg_pool2d(T.ones(2, 3, 4, 4, dtype=T.complex64), 1)
+    T.nn.functional.scaled_dot_product_attention(*3 * [T.ones(2, 3, 4, dtype=T.int64)])
+    T.nn.functional.max_pool1d(T.arange(7)[None], 2, return_indices=True)
+    T.nn.functional.l1_loss(T.arange(3, dtype=T.uint8), T.ones(3, dtype=T.uint8), reduction='sum')
+    T.nn.functional.l1_loss(T.ones(3, dtype=T.bool), T.ones(3, dtype=T.bool))
+    T.ones(2, 3).cumsum_(1, dtype=T.float64)
+    T.ones(2, 3).cumprod_(1, dtype=T.float32)
+    T.mvlgamma(T.ones(2, dtype=T.bool), 1)
+    T.max(T.zeros(0, dtype=T.complex64), 0)
+    """
+)
+
+test_distances_of_integers_do_not_wrap_around = expressions(
+    """
+    T.isclose(T.tensor([-2**63, 2**63 - 1, 0]), T.tensor([2**63 - 1, -2**63, -2**63]))
+    T.isclose(T.tensor([-128, 127], dtype=T.int8), T.tensor([127, -128], dtype=T.int8))
+    T.isclose(T.tensor([0, 255], dtype=T.uint8), T.tensor([1, 0], dtype=T.uint8))
+    """
+)
+
+test_out_of_what_a_number_or_a_tensor_decides = expressions(
+    """
+    T.clamp(T.ones(2), T.tensor([2., 0.]), out=T.empty(2, dtype=T.float64))
+    T.clamp(T.ones(2), 2, out=T.empty(2, dtype=T.float64))
+    T.clamp_min(T.ones(2), T.tensor(2.), out=T.empty(2, dtype=T.float64))
+    T.lerp(T.ones(2), T.zeros(2), 0.5, out=T.empty(2, dtype=T.float64))
+    T.lerp(T.ones(2), T.zeros(2), T.tensor(0.5), out=T.empty(2, dtype=T.float64))
+    T.lerp(T.ones(2), T.zeros(2), T.tensor([0.5, 1]), out=T.empty(2, dtype=T.float64))
+    T.chain_matmul(T.ones(2, 3), out=T.empty(2, 3, dtype=T.int32))
+    """
+)
+
+test_losses_that_are_not_reduced_keep_the_order_of_memory = expressions(
+    """
+    T.nn.functional.mse_loss(T.ones(3, 4).t(), T.zeros(4, 3), reduction='none')
+    T.nn.functional.huber_loss(T.ones(2, 3, 4, 5).to(memory_format=T.channels_last), T.zeros(2, 3, 4, 5), reduction='none')
+    T.nn.functional.binary_cross_entropy(T.full((3, 4), 0.5).t(), T.ones(3, 4).t(), reduction='none')
+    T.nn.functional.kl_div(T.ones(3, 4).t(), T.ones(3, 4).t(), reduction='none')
+    T.nn.functional.l1_loss(T.ones(3, 4, device='meta').t(), T.ones(4, 3, device='meta'), reduction='none')
+    """
+)
+
 
 def test_views_of_samples_stay_within_them() -> None:
     x = xtensor.arange(6.0).view(2, 3)

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import importlib
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,8 +74,6 @@ class Row:
     outs: the kinds of `out=` that are tried.
     without: variants of PyTorch's that are absent on purpose: "method", "inplace", "out".
     covers: internal operators, which no user calls by name, that this row runs.
-    odd: facets in which a sampled run's calls are compared and no others, each with what PyTorch does in the others that we
-        do not mean to.
     """
 
     name: str
@@ -99,7 +97,6 @@ class Row:
     outs: Sequence[str] = OUTS
     without: Sequence[str] = ()
     covers: Sequence[str] = field(default=())
-    odd: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
@@ -114,5 +111,5 @@ def rows() -> list[Row]:
     return found
 
 
-MACHINERY = {"__init__", "bridge", "facets", "long_arrays", "on_meta", "samples"}
+MACHINERY = {"__init__", "bridge", "facets", "long_arrays", "odd", "on_meta", "samples"}
 ROWS = rows()

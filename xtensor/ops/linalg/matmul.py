@@ -607,7 +607,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         return multiply_chain(given, out)
     if out is None:
         return given[0]
-    write_out("chain_matmul", out, given[0], given)
+    write_out("chain_matmul", out, given[0].to(out.dtype), given)
     return out
 
 
