@@ -222,3 +222,15 @@ def test_a_rule_for_a_class_stands_before_its_own():
         2.0,
         2.0,
     ]
+
+
+def test_operators_of_triton_kernels() -> None:
+    """spikingjelly declares such operators whether or not there is a kernel."""
+
+    @xtensor.library.triton_op("tests_triton::twice", mutates_args={})
+    def twice(x: xtensor.Tensor) -> xtensor.Tensor:
+        return x * 2
+
+    assert twice(xtensor.ones(2)).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Triton kernel"):
+        xtensor.library.wrap_triton(lambda: None)

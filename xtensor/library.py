@@ -46,6 +46,8 @@ __all__ = [
     "register_kernel",
     "register_torch_dispatch",
     "register_vmap",
+    "triton_op",
+    "wrap_triton",
 ]
 
 NAME = re.compile(
@@ -573,6 +575,26 @@ def custom_op(
         return CustomOpDef(name, function, mutates_args, device_types, schema)
 
     return make if fn is None else make(fn)
+
+
+def triton_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None
+) -> Any:
+    """`custom_op` for a function that may launch kernels of Triton's; here one that has another way to compute as well."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
+    """A kernel of Triton's for `triton_op`.
+
+    Differs from PyTorch: RuntimeError, since such kernels read memory that XLA holds.
+
+    Raises: RuntimeError always.
+    """
+    raise RuntimeError(
+        f"the Triton kernel {getattr(triton_kernel, '__name__', triton_kernel)!r} cannot run here: XLA holds the memory of tensors. "
+        "Write it in jax.experimental.pallas, or call what computes the same on other devices"
+    )
 
 
 class CustomOpDef:

@@ -334,6 +334,16 @@ test_losses_that_are_not_reduced_keep_the_order_of_memory = expressions(
     """
 )
 
+test_pools_of_nothing_and_of_too_much = expressions(
+    """
+    T.nn.functional.max_unpool1d(T.ones(0, 3, 4), T.zeros(0, 3, 4, dtype=int), 2)
+    T.nn.functional.max_unpool3d(T.ones(0, 3, 4, 4, 4), T.zeros(0, 3, 4, 4, 4, dtype=int), 2)
+    T.nn.functional.max_unpool3d(T.ones(1, 3, 1, 1, 1), T.zeros(1, 3, 1, 1, 1, dtype=int), [1, 1])
+    T.nn.functional.max_pool1d_with_indices(T.ones(1, 1, 4), 3, stride=2, dilation=2)
+    T.nn.functional.adaptive_avg_pool2d(T.ones(2, 2, 2, 2), 2**62 - 1)
+    """
+)
+
 
 def test_views_of_samples_stay_within_them() -> None:
     x = xtensor.arange(6.0).view(2, 3)

@@ -675,6 +675,8 @@ NAMES: dict[str, Any] = {
         "_prims_common",
         make_contiguous_strides_for=lambda shape: geometry.contiguous_strides(tuple(shape)),
         suggest_memory_format=suggested,
+        corresponding_complex_dtype=lambda dtype: dtype.to_complex(),
+        corresponding_real_dtype=lambda dtype: dtype.to_real(),
     ),
     "_jit_internal.BroadcastingList1": BroadcastingList2,
     "_jit_internal.BroadcastingList2": BroadcastingList2,

@@ -71,6 +71,10 @@ def resolve(name: str, n: int, output_size: Any, sizes: Sequence[int]) -> tuple[
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{', '.join(map(str, out))}}}"
         )
+    if math.prod(out) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if math.prod(out) >= 2**60:  # PyTorch counts bytes, and the elements before
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(out)}")
     return out
 
 
@@ -381,6 +385,8 @@ def unpool(input: Array, indices: Array, output_size: Sequence[int]) -> Array:
     lead = input.shape[: input.ndim - n]
     rows = jnp.arange(math.prod(lead), dtype=jnp.int32)[:, None]
     zeros = jnp.zeros((math.prod(lead), math.prod(output_size)), input.dtype)
+    if not input.size:
+        return zeros.reshape((*lead, *output_size))
     flat = zeros.at[rows, indices.reshape((math.prod(lead), -1)).astype(jnp.int32)].set(
         input.reshape((math.prod(lead), -1))
     )
@@ -396,6 +402,16 @@ def _unpool(
     kernel = several(kernel_size)
     steps = kernel if stride is None else several(stride)
     border = several(padding)
+    for given in (kernel, steps, border):
+        if len(given) != n:
+            names = (
+                "exactly one element (width)",
+                "exactly two elements (height, width)",
+                "exactly three elements (depth, height, width)",
+            )
+            raise RuntimeError(
+                f"There should be {names[n - 1]} in output_size, but got {len(given)} elements."
+            )
     sizes = tuple(sizes_of(input))[-n:]
     default = tuple((s - 1) * d + k - 2 * p for s, d, k, p in zip(sizes, steps, kernel, border, strict=True))
     if output_size is None:

@@ -132,8 +132,15 @@ class Windows:
             return out - 1 if (out - 1) * s >= size + p else out
         return span // s + 1
 
-    def check_output(self, shape: Sequence[int]) -> None:
+    def check_output(self, shape: Sequence[int], indices: bool = False) -> None:
         if any(o < 1 for o in self.out):
+            if self.n == 1 and indices:
+                # PyTorch pools it as an image one high.
+                lead = f"{shape[-2]}x1x"
+                raise RuntimeError(
+                    f"Given input size: ({lead}{self.sizes[0]}). Calculated output size: ({lead}{self.out[0]}). Output size "
+                    "is too small"
+                )
             if self.n == 1 and self.name.startswith("max"):
                 raise RuntimeError(f"{self.name}() Invalid computed output size: {self.out[0]}")
             if self.name == "avg_pool3d":
@@ -337,7 +344,7 @@ def _max_pool(
     w = Windows(name, n, input.shape, kernel, stride, padding, dilation, ceil) if input.ndim >= n else None
     check_image(name, n, input)
     assert w is not None
-    w.check_output(input.shape)
+    w.check_output(input.shape, indices)
     dtype = dtype_of(input)
     if dtype is dtypes.bool or dtype.is_complex or (n == 1 and not indices and not dtype.is_floating_point):
         raise checks.not_implemented_for(name if n > 1 else "max_pool1d_impl", dtype)
