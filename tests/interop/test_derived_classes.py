@@ -34,6 +34,27 @@ def parameters_with_arguments_of_their_own(T):
 
 
 @case
+def parameters_that_answer_for_themselves_once_they_are_made(T):
+    class Tagged(T.nn.Parameter):
+        def __new__(cls, data, tag):
+            return super().__new__(cls, data, requires_grad=True)
+
+        def __init__(self, data, tag):
+            self.tag = tag
+
+        def __getattr__(self, name):
+            return getattr(self.tag, name)
+
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            assert all(a.tag for a in args if isinstance(a, Tagged))
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    made = Tagged(T.ones(2), "mine")
+    return [made.tag, made.upper(), made.requires_grad, (made * 2).tolist()]
+
+
+@case
 def how_parameters_print(T):
     class Own(T.nn.Parameter):
         pass

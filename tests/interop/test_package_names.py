@@ -268,3 +268,10 @@ def test_plain_pickles_of_pytorch_s(torch):
         fresh.load_state_dict(found["state"])
         found["wants"].mul(2).sum().backward()
         assert found["wants"].grad.tolist() == [2, 2]
+
+
+def test_modules_within_modules_are_found_as_attributes(alias) -> None:
+    """spaCy asks for this one when it is imported."""
+    assert isinstance(alias.cuda.amp.common.amp_definitely_not_available(), bool)
+    with pytest.raises(AttributeError, match=r"torch.cuda.amp.nothing is not in xtensor"):
+        alias.cuda.amp.nothing  # noqa: B018

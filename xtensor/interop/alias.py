@@ -247,13 +247,16 @@ def called(name: str) -> str:
 
 
 def adopt(module: types.ModuleType, name: str) -> None:
-    """Let a module's missing attributes be named as `name`'s."""
+    """Let missing attributes of a module, and of the modules that it holds, be named as `name`'s."""
     own = vars(module).get("__getattr__")
     if not isinstance(own, Missing):
         _state.adopted.append((module, own))
         vars(module)["__getattr__"] = Missing(name, own)
         if type(module) is types.ModuleType:
             module.__class__ = _Parent
+        for child in tuple(vars(module).values()):
+            if isinstance(child, types.ModuleType) and child.__name__.startswith(f"{module.__name__}."):
+                adopt(child, called(child.__name__))
 
 
 def _user_frame() -> tuple[Any, bool]:

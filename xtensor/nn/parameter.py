@@ -9,7 +9,7 @@ from typing import Any
 from .. import capture, devices, dtypes
 from ..operators.below.dispatching import dispatches, twin
 from ..operators.operator import REGISTRY
-from ..operators.overriding import DISABLED, asks, by_default
+from ..operators.overriding import DISABLED, SubclassesOff, asks, by_default
 from ..operators.views import VIEWS
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
@@ -110,7 +110,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             made = twin(data)
         else:
             made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)
-        require(made, requires_grad)
+        if asks(type(made)):
+            with SubclassesOff():  # one that is being made has nothing to answer with
+                require(made, requires_grad)
+        else:
+            require(made, requires_grad)
         if not isinstance(made, cls):
             made.__dict__["_is_param"] = True
         return made

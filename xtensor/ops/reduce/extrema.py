@@ -66,7 +66,7 @@ def _amax_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
 
 
 @reduction(views="fold", out="exact", derivatives=dict(input=_amax_grad))
-def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
+def amax(input: Array, dim: int | Sequence[int] | None = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`; its gradient is shared by the elements that attain it.
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
@@ -83,7 +83,7 @@ def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
 
 
 @reduction(views="fold", out="exact", derivatives=dict(input=_amax_grad))
-def amin(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
+def amin(input: Array, dim: int | Sequence[int] | None = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`; its gradient is shared by the elements that attain it.
 
     Shape: `input` `(*)`, result `(*)` without the dimensions `dim`, or with size 1 there if `keepdim`.
