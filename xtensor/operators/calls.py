@@ -167,7 +167,8 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         raise Unusual
     operands = [values[i] for i in op.indices]
     asked = state.mode == 0 and op.rules.differentiable and not op.boolean and _asked(operands)
-    pointwise, folds, apart = op.is_elementwise(key), op.views == "fold", op.views == "apart"
+    pointwise = op.kind == "pointwise" if op.elementwise_at is None else op.is_elementwise(key)
+    folds, apart = op.views == "fold", op.views == "apart"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
     arrays: list[Any] = []
@@ -277,7 +278,8 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     if op.refuses is not None or op.alone is None:
         return None
     key = _key(op, values)
-    pointwise, views, graph = op.is_elementwise(key), op.views, None
+    pointwise = op.kind == "pointwise" if op.elementwise_at is None else op.is_elementwise(key)
+    views, graph = op.views, None
     if state.mode == 0 and op.rules.differentiable and not op.boolean:
         for at, _ in op.alone:
             value = values[at]
