@@ -76,10 +76,24 @@ def test_a_file_s_values(tmp_path):
     path = tmp_path / "values"
     path.write_bytes(bytes([0, 0, 128, 63, 0, 0, 0, 64]))
     assert xtensor.from_file(str(path), size=2).tolist() == [1.0, 2.0]
-    with pytest.raises(RuntimeError, match="fewer than 3 elements"):
+    with pytest.raises(RuntimeError, match=r"size <8> is smaller than the required mapping size <12>"):
         xtensor.from_file(str(path), size=3)
-    with pytest.raises(RuntimeError, match="cannot share"):
-        xtensor.from_file(str(path), shared=True, size=2)
+    with pytest.raises(RuntimeError, match=r"unable to open file .* No such file or directory \(2\)"):
+        xtensor.from_file(str(tmp_path / "none"), size=3)
+
+
+def test_a_file_s_memory(tmp_path):
+    path = tmp_path / "values"
+    x = xtensor.from_file(str(path), shared=True, size=1031)
+    assert path.stat().st_size == 4 * 1031 and x.tolist() == [0.0] * 1031
+    x[1:3] = xtensor.tensor([2.0, 3.0])
+    x[5:].add_(1)
+    assert xtensor.from_file(str(path), size=7).tolist() == [0, 2, 3, 0, 0, 1, 1]
+    y = xtensor.from_file(str(path), shared=True, size=1031)
+    y[0] = 4
+    assert x[0].item() == 4 and (x * 2)[0].item() == 8
+    with pytest.raises(RuntimeError, match="at most 1048576 bytes of a file are shared"):
+        xtensor.from_file(str(path), shared=True, size=2**20)
 
 
 def test_elements_are_not_written_behind_autograd():

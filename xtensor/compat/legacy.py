@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
+
+import numpy as np
 
 from .. import checks, devices, dtypes
 from ..engine import set_detect_anomaly
@@ -12,6 +15,7 @@ from ..nn import functional as F
 from ..ops.create.creation import full
 from ..ops.create.distributions import bernoulli
 from ..ops.create.ingest import frombuffer
+from ..shared_storage import MOST
 from ..storage import UntypedStorage
 from ..tensor import Tensor, typename
 from .cuda import Event, OutOfMemoryError, Stream
@@ -189,18 +193,37 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 def from_file(
     filename: Any, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """The values of a file as a flat tensor of `size` elements.
+    """The values of a file as a flat tensor of `size` elements; `shared`: over the file's own memory, made or made longer where it
+    must be, so that a write to the one shows in the other.
 
-    Differs from PyTorch: they are copied, so `shared=True`, which would write back, is refused.
+    Differs from PyTorch: what is not shared is copied, and at most 1 MiB is shared.
+
+    Raises: RuntimeError where the file cannot be read, is shorter, or is too long to be shared.
     """
-    if shared:
-        raise RuntimeError("from_file(): a tensor cannot share a file's memory in xtensor; use shared=False")
     kind = dtype or dtypes.get_default_dtype()
-    with open(filename, "rb") as file:
-        raw = file.read((size or 0) * kind.itemsize)
-    checks.check(
-        len(raw) == (size or 0) * kind.itemsize, f"file {filename} has fewer than {size} elements of {kind}"
-    )
-    return (
-        frombuffer(bytearray(raw), dtype=kind).to(**options) if raw else full((0,), 0, dtype=kind, **options)
-    )
+    count = size or 0
+    length = count * kind.itemsize
+    if shared:
+        if length > MOST:
+            raise RuntimeError(
+                f"from_file(): at most {MOST} bytes of a file are shared in xtensor, not {length}; use shared=False"
+            )
+        with open(filename, "ab") as file:
+            file.truncate(max(file.tell(), length))
+    try:
+        with open(filename, "r+b" if shared else "rb") as file:
+            found = os.fstat(file.fileno()).st_size
+            if found < length:
+                raise RuntimeError(
+                    f"file <{filename}> size <{found}> is smaller than the required mapping size <{length}>"
+                )
+            if not count:
+                return full((0,), 0, dtype=kind, **options)
+            if shared:
+                mapped = np.memmap(file, np.uint8, "r+", shape=(length,))
+                return frombuffer(mapped, dtype=kind).to(**options)
+            return frombuffer(bytearray(file.read(length)), dtype=kind).to(**options)
+    except OSError as error:
+        raise RuntimeError(
+            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
+        ) from error
