@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import checks, dtypes
@@ -13,6 +13,8 @@ from ..operators.below.aten import OpOverload, packet
 from ..ops.pointwise.activations import softmax
 from ..ops.pointwise.arithmetic import add
 from ..ops.reduce.reductions import var, var_mean
+from ..sparse.construct import validate_compressed_args, validate_coo_args
+from ..sparse.elementwise import broadcast_to
 from ..tensor import Tensor, sizes_of
 
 __all__ = ["KERNELS"]
@@ -202,7 +204,19 @@ def update_scale(
     return scale
 
 
+def validator(layout: dtypes.layout) -> Callable[..., None]:
+    """What refuses parts of which no tensor in a layout can be made."""
+    return lambda first, second, values, size: validate_compressed_args(first, second, values, size, layout)
+
+
 KERNELS: dict[str, Any] = {
+    "_sparse_broadcast_to": broadcast_to,
+    "_validate_sparse_coo_tensor_args": validate_coo_args,
+    "_validate_sparse_compressed_tensor_args": validate_compressed_args,
+    **{
+        f"_validate_{str(layout).partition('.')[2]}_tensor_args": validator(layout)
+        for layout in (dtypes.sparse_csr, dtypes.sparse_csc, dtypes.sparse_bsr, dtypes.sparse_bsc)
+    },
     "_amp_foreach_non_finite_check_and_unscale_": check_and_unscale,
     "_amp_update_scale_": update_scale,
     "_weight_int8pack_mm": by_int8,

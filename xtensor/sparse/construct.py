@@ -12,8 +12,9 @@ from .. import checks, devices, dtypes
 from ..operators.below.dispatching import twin
 from ..ops.create.creation import zeros
 from ..ops.create.ingest import as_tensor
-from ..tensor import Size, Tensor
-from .layout import SparseTensor, assembled, host, indices_from
+from ..tensor import Size, Tensor, asks_grad
+from .layout import KINDS, SparseTensor, assembled, host, indices_from
+from .pattern import Pattern
 
 __all__ = [
     "check_sparse_tensor_invariants",
@@ -26,6 +27,8 @@ __all__ = [
     "sparse_csc_tensor",
     "sparse_csr_tensor",
     "validate",
+    "validate_compressed_args",
+    "validate_coo_args",
 ]
 
 ROWS = (dtypes.sparse_csr, dtypes.sparse_bsr)
@@ -45,7 +48,7 @@ class check_sparse_tensor_invariants:
 
     def __init__(self, enable: bool = True) -> None:
         self.wanted = enable
-        self.before: list[bool] = []
+        self.before: bool | None = None
 
     @staticmethod
     def is_enabled() -> bool:
@@ -63,11 +66,16 @@ class check_sparse_tensor_invariants:
         check_sparse_tensor_invariants.state = False
 
     def __enter__(self) -> None:
-        self.before.append(self.state)
+        if self.before is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for context nesting."
+            )
+        self.before = self.state
         check_sparse_tensor_invariants.state = self.wanted
 
     def __exit__(self, *error: object) -> None:
-        check_sparse_tensor_invariants.state = self.before.pop()
+        assert self.before is not None
+        check_sparse_tensor_invariants.state, self.before = self.before, None
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -80,7 +88,9 @@ class check_sparse_tensor_invariants:
 
 def as_values(values: Any, dtype: Any, device: Any) -> Tensor:
     place = None if device is None else devices.resolve(device)
-    return as_tensor(values, dtype=dtype, device=place)
+    found = as_tensor(values, dtype=dtype, device=place)
+    # It is the memory that is shared: what is resized or transposed in place later is only the argument.
+    return found if found is not values or asks_grad(found) else found.detach()
 
 
 def as_indices(indices: Any, place: devices.device) -> Tensor:
@@ -102,7 +112,7 @@ def is_size(value: Any) -> bool:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Sequence[int] | None = None,
     *,
@@ -143,24 +153,12 @@ def sparse_coo_tensor(
         sparse = (index.max(1) + 1).tolist() if index.shape[1] else [0] * index.shape[0]
         size = (*sparse, *held.shape[1:])
     sizes = tuple(map(int, size))
-    sparse_dim, dense_dim = where.shape[0], held.dim() - 1
-    checks.check(
-        len(sizes) == sparse_dim + dense_dim,
-        "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, dense_dim = {}",
-        len(sizes),
-        sparse_dim,
-        dense_dim,
-    )
-    wanted = tuple(sizes[sparse_dim:])
-    checks.check(
-        tuple(held.shape[1:]) == wanted,
-        "values has incorrect size, expected {}, got {}",
-        [where.shape[1], *wanted],
-        list(held.shape),
-    )
+    check_sizes(where, held, sizes)
     if check_invariants or (check_invariants is None and check_sparse_tensor_invariants.state):
-        validate_coo(host(where), sizes)
+        validate_coo(where, sizes, bool(is_coalesced))
     made = assembled(dtypes.sparse_coo, (where, held), sizes, bool(is_coalesced))
+    if is_coalesced is not None:
+        made._coalesced = is_coalesced
     return finished(made, requires_grad)
 
 
@@ -171,10 +169,58 @@ def least(index: np.ndarray[Any, Any]) -> tuple[int, int]:
     return int(index[dim].min()), dim
 
 
-def validate_coo(index: np.ndarray[Any, Any], sizes: tuple[int, ...]) -> None:
-    """RuntimeError for coordinates outside of a tensor."""
-    if not index.size:
+def check_sizes(indices: Tensor, values: Tensor, sizes: tuple[int, ...]) -> None:
+    """RuntimeError for coordinates and elements of which there cannot be a tensor, whatever they are."""
+    sparse_dim, dense_dim = indices.shape[0], values.dim() - 1
+    checks.check(
+        len(sizes) == sparse_dim + dense_dim,
+        "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, dense_dim = {}",
+        len(sizes),
+        sparse_dim,
+        dense_dim,
+    )
+    wanted = tuple(sizes[sparse_dim:])
+    checks.check(
+        tuple(values.shape[1:]) == wanted,
+        "values has incorrect size, expected {}, got {}",
+        [indices.shape[1], *wanted],
+        list(values.shape),
+    )
+
+
+def validate_coo_args(
+    indices: Tensor, values: Tensor, size: Sequence[int], is_coalesced: bool | None = None
+) -> None:
+    """RuntimeError for what no COO tensor can be made of."""
+    sizes = tuple(map(int, size))
+    checks.check(
+        indices.dtype is dtypes.int64,
+        "expected scalar type Long but found {}",
+        indices.dtype.scalar_name,
+    )
+    check_sizes(indices, values, sizes)
+    validate_coo(indices, sizes, bool(is_coalesced))
+
+
+def validate_compressed_args(
+    compressed_indices: Tensor, plain_indices: Tensor, values: Tensor, size: Sequence[int], layout: Any
+) -> None:
+    """RuntimeError for what no tensor in a layout of compressed rows or columns can be made of."""
+    checks.check(
+        layout in (*ROWS, dtypes.sparse_csc, dtypes.sparse_bsc),
+        "validate_sparse_compressed_tensor_args expected sparse compressed tensor layout but got {}",
+        KINDS.get(str(layout).partition(".")[2], layout),
+    )
+    sizes = tuple(map(int, size))
+    validate_shapes(layout, compressed_indices, plain_indices, values, sizes)
+    validate(layout, compressed_indices, plain_indices, values, sizes)
+
+
+def validate_coo(indices: Tensor, sizes: tuple[int, ...], in_order: bool) -> None:
+    """RuntimeError for coordinates outside of a tensor, or out of an order that they are said to be in."""
+    if not indices.numel() or indices.is_meta:
         return
+    index = host(indices)
     for dim, (row, size) in enumerate(zip(index, sizes, strict=False)):
         checks.check(row.min() >= 0, "found negative index {} for dim {}", int(row.min()), dim)
         checks.check(
@@ -184,6 +230,10 @@ def validate_coo(index: np.ndarray[Any, Any], sizes: tuple[int, ...]) -> None:
             size,
             int(row.max()),
         )
+    checks.check(
+        not in_order or bool((np.diff(Pattern(index, sizes[: len(index)]).flat) > 0).all()),
+        "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor",
+    )
 
 
 def empty_coo(size: Sequence[int], dtype: Any = None, device: Any = None, dense: int = 0) -> SparseTensor:
@@ -327,6 +377,8 @@ def validate(layout: Any, pointers: Tensor, plain: Tensor, values: Tensor, size:
         count + 1,
         pointers.shape[-1],
     )
+    if pointers.is_meta:
+        return
     starts = host(pointers).reshape(-1, count + 1)
     index = host(plain).reshape(len(starts), -1)
     nnz = index.shape[1]

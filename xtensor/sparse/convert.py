@@ -15,7 +15,6 @@ from ..tensor import Tensor
 from .construct import BLOCKS, ROWS
 from .layout import (
     HANDLERS,
-    KINDS,
     SparseTensor,
     adopt,
     assembled,
@@ -24,11 +23,22 @@ from .layout import (
     host,
     indices_from,
     is_coo,
+    like_source,
     linked,
     passing,
     with_elements,
 )
-from .parts import at_places, coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
+from .parts import (
+    at_places,
+    coalesce,
+    flat_elements,
+    index_rows,
+    kind_of,
+    of_pattern,
+    pattern_of,
+    picked,
+    sparse_dims,
+)
 from .pattern import Pattern, counted
 
 __all__ = ["as_coo", "convert", "densify", "sparsify"]
@@ -67,8 +77,7 @@ def sparsify(dense: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     dims = dense.dim() if sparse_dim is None else sparse_dim
     values = host(dense)
     mask = values != 0
-    if dims < dense.dim():
-        mask = mask.reshape(*mask.shape[:dims], -1).any(-1)
+    mask = mask.any(tuple(range(dims, dense.dim())))
     index = np.stack(np.nonzero(mask)) if dims else np.zeros((0, int(mask.any())), np.int64)
     pattern = Pattern(index.astype(np.int64), tuple(dense.shape)[:dims])
     rows = index_rows(pattern, dense)
@@ -119,12 +128,11 @@ def blocks_of(sparse: SparseTensor) -> tuple[int, ...] | None:
 
 
 def converted(tensor: Tensor, layout: Any, blocksize: Any, dense: int | None) -> SparseTensor:
+    found = (
+        as_coo(tensor) if isinstance(tensor, SparseTensor) else sparsify(tensor, tensor.dim() - (dense or 0))
+    )
     if layout is dtypes.sparse_coo:
-        return as_coo(tensor)
-    if not isinstance(tensor, SparseTensor) and dense:
-        found = sparsify(tensor, tensor.dim() - dense)
-    else:
-        found = as_coo(tensor)
+        return found
     return compress(coalesce(found), layout, blocksize)
 
 
@@ -201,7 +209,7 @@ def to_sparse(
     Shape: that of the tensor itself.
     sparse_dim: how many dimensions are sparse, for COO. blocksize: of BSR and BSC. dense_dim: how many of the last are dense.
 
-    Raises: RuntimeError for a `sparse_dim` out of range, and for a layout of blocks without `blocksize`;
+    Raises: RuntimeError for arguments that are out of range, and for a layout of blocks without `blocksize`;
     NotImplementedError on the meta device.
 
     >>> xtensor.eye(2).to_sparse().indices()
@@ -211,48 +219,76 @@ def to_sparse(
     if isinstance(sparse_dim, dtypes.layout):
         layout, sparse_dim = sparse_dim, None
     wanted = layout_named(layout)
+    check_conversion("to_sparse", self, wanted, sparse_dim, blocksize, dense_dim)
     if wanted is dtypes.strided:
         return HANDLERS["to_dense"](self) if isinstance(self, SparseTensor) else self
-    check_blocksize("to_sparse", self, wanted, blocksize)
     if sparse_dim is not None:
-        checks.check(
-            0 < sparse_dim <= self.dim() or (self.dim() == 0 and sparse_dim == 0),
-            "sparse_dim argument must be in range (0, {}], but got {}",
-            self.dim(),
-            sparse_dim,
-        )  # fmt: skip
-        if isinstance(self, SparseTensor):
-            return convert(self, wanted)
-        return passing(
-            "ToSparseBackward0",
-            lambda t: sparsify(t, sparse_dim),
-            (self,),
-            lambda grad: (as_source(grad, self),),
-        )
+        dense_dim = self.dim() - sparse_dim
     return convert(self, wanted, blocksize, dense_dim)
 
 
-def check_blocksize(name: str, tensor: Tensor, layout: Any, blocksize: Any) -> None:
-    given = KINDS[str(layout).partition(".")[2]]
-    if blocksize is not None and layout not in BLOCKS:
-        raise RuntimeError(
-            f"{name} for {KINDS[str(tensor.layout).partition('.')[2]]} to {given} conversion does not use specified blocksize"
+def check_conversion(
+    method: str, tensor: Tensor, layout: Any, sparse_dim: Any, blocksize: Any, dense_dim: int | None
+) -> None:
+    """RuntimeError for a conversion that the arguments do not fit."""
+    sparse = isinstance(tensor, SparseTensor)
+    name = {"sparse_coo": f"coo_{method}", "strided": f"dense_{method}"}.get(
+        str(tensor.layout).partition(".")[2]
+    )
+    name = name or f"sparse_compressed_{method}"
+    name = f"sparse_{name}" if name == "coo_to_sparse" else name
+    name = method if tensor.layout is layout else name
+    pair = f"{name}: conversion from {kind_of(tensor)} to {kind_of(layout)} with"
+    if sparse_dim is not None:
+        wanted = ("2", 2)
+        if isinstance(tensor, SparseTensor) and is_coo(tensor):
+            wanted = ("self.sparse_dim()", sparse_dims(tensor))
+        checks.check(
+            not sparse or sparse_dim == wanted[1],
+            f"{pair} sparse_dim argument !={wanted[0]} is not supported",
         )
-    if (
-        layout in BLOCKS
-        and blocksize is None
-        and not (isinstance(tensor, SparseTensor) and tensor._layout in BLOCKS)
-    ):
-        raise RuntimeError(
-            f"{name} for {KINDS[str(tensor.layout).partition('.')[2]]} to {given} conversion requires blocksize"
+        checks.check(
+            0 <= sparse_dim <= tensor.dim(),
+            "{}: sparse_dim argument must be in [0,{}] range, but {} is given", name, tensor.dim(), sparse_dim,
+        )  # fmt: skip
+        checks.check(
+            sparse_dim > 0 or tensor.dim() == 0,
+            f"{name}: sparse_dim argument must be in >0 when self.dim()>0",
         )
+    if dense_dim is not None:
+        checks.check(not sparse, f"{pair} dense_dim argument given is not supported")
+        most = tensor.dim() - (0 if layout is dtypes.sparse_coo else 2)
+        checks.check(
+            0 <= dense_dim <= most,
+            "{}: dense_dim argument must be in [0,{}] range, but {} is given", name, most, dense_dim,
+        )  # fmt: skip
+        checks.check(
+            dense_dim < max(tensor.dim(), 1),
+            f"{name}: dense_dim argument must be !=self.dim() when self.dim()>0",
+        )
+    if blocksize is None:
+        checks.check(layout not in BLOCKS, f"{pair}out blocksize argument given is not supported")
+        return
+    sizes = [blocksize] * 2 if isinstance(blocksize, int) else list(blocksize)
+    checks.check(len(sizes) == 2, "{}: blocksize needs to be a tuple of size 2, but got {}", name, len(sizes))
+    checks.check(min(sizes) > 0, "{}: blocksize needs to be positive, but got {}", name, sizes)
+    checks.check(layout in BLOCKS, f"{pair} blocksize argument given is not supported")
+    at = (sparse_dims(tensor) if isinstance(tensor, SparseTensor) else tensor.dim() - (dense_dim or 0)) - 2
+    if at >= 0:
+        rows, columns = tensor.shape[at : at + 2]
+        checks.check(
+            rows % sizes[0] == 0 and columns % sizes[1] == 0,
+            "{}: tensor sparse size ({},{}) must be divisible by given blocksize ({},{})", name, rows, columns, *sizes,
+        )  # fmt: skip
 
 
 def converter(name: str, layout: Any, blocks: bool, doc: str) -> None:
     def to_layout(self: Tensor, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+        check_conversion(name, self, layout, None, blocksize, dense_dim)
         return convert(self, layout, blocksize, dense_dim)
 
     def to_plain_layout(self: Tensor, dense_dim: int | None = None) -> Tensor:
+        check_conversion(name, self, layout, None, None, dense_dim)
         return convert(self, layout, None, dense_dim)
 
     made = to_layout if blocks else to_plain_layout
@@ -327,13 +363,52 @@ def semi_structured(self: Tensor) -> Tensor:
 @handles("copy_")
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Take over another tensor's sizes and elements, in the dtype of this one."""
-    if not isinstance(self, SparseTensor):
-        return self.copy_(densify(src)) if isinstance(src, SparseTensor) else self
-    if not isinstance(src, SparseTensor):
-        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
-                           f"xtensor.sparse.{self.dtype.scalar_name}Tensor and src type = xtensor.{src.dtype.scalar_name}Tensor")  # fmt: skip
-    made = with_elements(src, elements(src).to(self.dtype).clone())
+    if not (isinstance(self, SparseTensor) and isinstance(src, SparseTensor)):
+        kinds = [
+            HANDLERS["type"](t) if isinstance(t, SparseTensor) else checks.tensor_type(t) for t in (self, src)
+        ]
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! "
+            f"Found self type = {kinds[0]} and src type = {kinds[1]}"
+        )
+    if not is_coo(self):
+        check_copied(self, src)
+    else:
+        checks.check(
+            is_coo(src),
+            "copy_sparse_compressed_ expected sparse compressed tensor layout but got {}",
+            kind_of(self),
+        )
+        HANDLERS["_check_growth"](self, tuple(src.shape), sparse_dims(src))
+    made = passing(
+        "CopyBackwards",
+        lambda s: with_elements(s, elements(s).to(self.dtype, copy=True)),
+        (src,),
+        lambda grad: (like_source(grad, src),),
+    )
     return adopt(self, made, "copy_")
+
+
+def check_copied(target: SparseTensor, source: SparseTensor) -> None:
+    """RuntimeError where a tensor of a compressed layout cannot take over another one's elements."""
+    kinds = [kind_of(t) for t in (target, source)]
+    checks.check(
+        target._layout is source._layout,
+        "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. "
+        "self layout is {} and src layout is {}",
+        *kinds,
+    )
+    checks.check(
+        target._held[1].shape[-1] == source._held[1].shape[-1],
+        "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.",
+    )
+    at = target._held[1].dim() - 1 + (target._layout not in ROWS)
+    checks.check(
+        target.shape[at] == source.shape[at],
+        "torch.copy_: expected shapes of self and src to match along dimension {} for {} layout but the corresponding "
+        "dimensions of self and src are {} and {}, respectively.",
+        at, kinds[0], target.shape[at], source.shape[at],
+    )  # fmt: skip
 
 
 attach_methods(to_sparse=to_sparse, to_sparse_coo=to_sparse_coo, sparse_mask=sparse_mask)

@@ -16,7 +16,9 @@ __all__: list[str] = []
 def part(name: str, tensor: Tensor, indent: str) -> str:
     """One of the parts; of an empty one its sizes too."""
     text = repr(tensor.detach())
-    if tensor.numel() == 0:
+    if tensor.is_meta:
+        text = f"tensor(..., size={tuple(tensor.shape)})"
+    elif tensor.numel() == 0:
         text = f"tensor([], size={tuple(tensor.shape)})"
     else:
         text = plain_dtype(text)
@@ -46,7 +48,7 @@ def represent(self: SparseTensor, *, tensor_contents: str | None = None) -> str:
         names = names_of(self._layout)
     parts = [part(n, t, indent) for n, t in zip((*names, "values"), self._held, strict=True)]
     nnz = HANDLERS["_nnz"](self)
-    ends = [f"size={size}", f"nnz={nnz}"]
+    ends = [f"size={size}"] if self.is_meta else [f"size={size}", f"nnz={nnz}"]
     if str(self.device) != "cpu":
         ends.insert(0, f"device='{self.device}'")
     if self.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool, dtypes.complex64):

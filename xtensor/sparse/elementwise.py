@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import checks, dtypes
+from .. import checks, dtypes, geometry
 from ..engine import is_executing, is_grad_enabled
 from ..engine.modes import no_grad
 from ..ops.create.creation import zeros
@@ -33,7 +33,7 @@ from .layout import (
 from .parts import coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
 from .pattern import Pattern
 
-__all__ = ["added", "multiplied", "scaled"]
+__all__ = ["added", "broadcast_to", "multiplied", "scaled"]
 
 UNARY = (
     "abs absolute asin arcsin asinh arcsinh atan arctan atanh arctanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf "
@@ -44,6 +44,10 @@ LINEAR = (
     "neg negative positive conj conj_physical resolve_conj resolve_neg real imag _conj _conj_physical".split()
 )
 """Functions that can be taken of each element before those at a place are summed."""
+
+
+SPELLED = dict(absolute="abs", fix="trunc", **{f"arc{n}": f"a{n}" for n in ("sin", "sinh", "tan", "tanh")})
+"""Functions that go by another name in errors."""
 
 
 def function_of(name: str) -> Callable[..., Any]:
@@ -61,6 +65,8 @@ def unary(name: str, linear: bool) -> None:
         return given(out, made, name)
 
     def write(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
+        asked = not linear and name != "square" and is_coo(self)
+        checks.check(not asked or self._coalesced, "{}_ requires coalesced input", SPELLED.get(name, name))
         return adopt(self, apply(self, *args, **kwargs), name + "_")
 
     handles(name)(apply)
@@ -128,7 +134,9 @@ def multiplied(input: Any, other: Any) -> Tensor:
         return times_number(input, factor)
     if isinstance(other, SparseTensor):
         if other.dim() == 0 or input.dim() == 0:
-            whole, one = (input, other) if other.dim() == 0 else (other, input)
+            one, whole = (other, input) if other.dim() == 0 else (input, other)
+            if whole.dim() == 0 and whole._coalesced and not one._coalesced:
+                one, whole = whole, one  # elements that are not in order stay
             return scaled(whole, lambda v: v * densify(one))
         return times_sparse(input, other)
     return times_dense(input, other)
@@ -136,7 +144,9 @@ def multiplied(input: Any, other: Any) -> Tensor:
 
 def times_dense(sparse: SparseTensor, dense: Tensor) -> Tensor:
     """Elements times those of a dense tensor at their places."""
-    shape = np.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
+    shape = geometry.broadcast_shapes(tuple(dense.shape), tuple(sparse.shape))
+    if is_coo(sparse) and (0 in shape or not sparse._held[-1].shape[0]):
+        return nothing_in(sparse, dense, shape)
     if shape != tuple(sparse.shape):
         return HOOKS["broadcast"](sparse, shape, dense)
     if tuple(dense.shape) != shape:
@@ -148,6 +158,23 @@ def times_dense(sparse: SparseTensor, dense: Tensor) -> Tensor:
         lambda grad: (
             like_source(grad * dense.conj().resolve_conj(), sparse) if sparse.requires_grad else None,
             like_source(dense_factor(grad, sparse), dense) if dense.requires_grad else None,
+        ),
+    )
+
+
+def nothing_in(sparse: SparseTensor, dense: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A product without elements; what they would have been made of is followed by autograd."""
+    dims = len(shape) - (sparse.dim() - sparse_dims(sparse))
+    dtype = result_type(sparse, dense)
+    values = zeros((0, *shape[dims:]), dtype=dtype, device=sparse.device)
+    made = of_pattern(Pattern(np.zeros((dims, 0), np.int64), shape[:dims]), values, shape)
+    return linked(
+        "MulBackward0",
+        made,
+        (sparse, dense),
+        lambda grad: (
+            like_source(zeros(tuple(sparse.shape), dtype=dtype), sparse) if sparse.requires_grad else None,
+            like_source(zeros(tuple(dense.shape), dtype=dtype), dense) if dense.requires_grad else None,
         ),
     )
 
@@ -169,26 +196,42 @@ def times_seen(sparse: SparseTensor, seen: Tensor) -> Tensor:
 
 def broadcast_up(sparse: SparseTensor, shape: tuple[int, ...], dense: Tensor) -> Tensor:
     """A product with a dense tensor of more elements: the sparse one repeated."""
-    whole = coalesce(as_coo(sparse))
-    pattern, size = pattern_of(whole), tuple(whole.shape)
+    return times_dense(coalesce(repeated(coalesce(as_coo(sparse)), shape)), dense.expand(shape))
+
+
+def repeated(coo: SparseTensor, shape: tuple[int, ...]) -> SparseTensor:
+    """A tensor with its elements, in their order, at all places that they broadcast to."""
+    pattern, size, dims = pattern_of(coo), tuple(coo.shape), sparse_dims(coo)
     extra = len(shape) - len(size)
-    dims = sparse_dims(whole)
     grown = [shape[i] if i < extra or size[i - extra] != shape[i] else 1 for i in range(extra + dims)]
     old = [np.zeros(pattern.nnz, np.int64)] * extra + list(pattern.indices)
     repeats = int(np.prod(grown))
     grid = (
-        np.stack(np.unravel_index(np.arange(repeats), grown))
-        if repeats
-        else np.zeros((len(grown), 0), np.int64)
+        np.unravel_index(np.arange(repeats), grown)
+        if repeats and grown
+        else [np.zeros(0, np.int64)] * len(grown)
     )
-    index = np.stack(
-        [np.repeat(g, pattern.nnz) + np.tile(o, repeats) for g, o in zip(grid, old, strict=True)]
-    )
-    values = picked(elements(whole), np.tile(np.arange(pattern.nnz), repeats))
-    dense_sizes = shape[extra + dims :]
-    values = values.expand(values.shape[0], *dense_sizes)
-    made = of_pattern(Pattern(index, shape[: extra + dims]), values, shape, False)
-    return times_dense(coalesce(made), dense.expand(shape))
+    index = np.zeros((extra + dims, pattern.nnz * repeats), np.int64)
+    for row, more, own in zip(index, grid, old, strict=True):
+        row[:] = np.tile(more, pattern.nnz) + np.repeat(own, repeats)
+    values = picked(elements(coo), np.repeat(np.arange(pattern.nnz), repeats))
+    values = values.expand(values.shape[0], *shape[extra + dims :])
+    return of_pattern(Pattern(index, shape[: extra + dims]), values, shape, False)
+
+
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """A COO tensor with its elements at all places that they broadcast to; RuntimeError where they do not."""
+    assert isinstance(input, SparseTensor)
+    shape, old = tuple(size), tuple(input.shape)
+    extra = len(shape) - len(old)
+    checks.check(extra >= 0, "the requested broadcast shape has fewer dimensions than the input")
+    for at, (n, wanted) in enumerate(zip(old, shape[extra:], strict=True)):
+        checks.check(
+            n in (1, wanted),
+            "The input's length {} at dimension {} does not broadcast over the requested shape of length {} at dimension {}",
+            n, at, wanted, at + extra,
+        )  # fmt: skip
+    return input if shape == old else repeated(as_coo(input), shape)
 
 
 HOOKS: dict[str, Any] = {"broadcast": broadcast_up}
@@ -196,25 +239,27 @@ HOOKS: dict[str, Any] = {"broadcast": broadcast_up}
 
 def times_sparse(input: SparseTensor, other: SparseTensor) -> Tensor:
     """The product of two sparse tensors: the places that both have."""
-    layout = input._layout
-    a, b = coalesce(as_coo(input)), coalesce(as_coo(other))
-    if tuple(a.shape) != tuple(b.shape):
-        shape = np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
-        a, b = [s if tuple(s.shape) == shape else expanded_to(s, shape) for s in (a, b)]
-    if sparse_dims(a) != sparse_dims(b):
+    a, b = as_coo(input), as_coo(other)
+    shape = geometry.broadcast_shapes(tuple(a.shape), tuple(b.shape))
+    few = min(sparse_dims(a), sparse_dims(b))
+    if a.dim() != b.dim() or a.shape[:few] != b.shape[:few]:
+        a, b = [s if tuple(s.shape) == shape else repeated(s, shape) for s in (a, b)]
         few = min(sparse_dims(a), sparse_dims(b))
-        a, b = [as_coo(densify(s).to_sparse(few)) for s in (a, b)]
+    a, b = [s if sparse_dims(s) == few else as_coo(densify(s).to_sparse(few)) for s in (a, b)]
+    # As in PyTorch, one of them is looked through in its own order; values of its equal places are summed in the result.
+    if a._coalesced != b._coalesced:
+        a, b = (b, a) if a._coalesced else (a, b)
+    elif a._held[-1].shape[0] >= b._held[-1].shape[0]:
+        a, b = b, a
+    if a.dtype is dtypes.bool:
+        a = coalesce(a)
+    b = coalesce(b)
     found, at = pattern_of(b).find(pattern_of(a))
     here = np.flatnonzero(found)
     pattern = Pattern(pattern_of(a).indices[:, here], pattern_of(a).sizes)
     values = picked(elements(a), here) * picked(elements(b), at[here])
-    made = of_pattern(pattern, values, tuple(a.shape))
-    return made if layout is dtypes.sparse_coo else restored(made, input)
-
-
-def expanded_to(sparse: SparseTensor, shape: tuple[int, ...]) -> SparseTensor:
-    ones = zeros((), dtype=sparse.dtype) + 1
-    return coalesce(as_coo(broadcast_up(sparse, shape, ones)))
+    made = of_pattern(pattern, values, shape, a._coalesced)
+    return made if is_coo(input) else restored(coalesce(made), input)
 
 
 def restored(coo: SparseTensor, like: SparseTensor) -> SparseTensor:
@@ -235,14 +280,7 @@ def mul_(self: Any, other: Any) -> Tensor:
 @handles("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
     """The quotient by a number."""
-    if not isinstance(input, SparseTensor) or number_of(other) is None:
-        if isinstance(other, SparseTensor) and isinstance(input, SparseTensor) and other.dim() == 0:
-            other = densify(other)
-        else:
-            shown = list(other.shape) if isinstance(other, Tensor) else []
-            raise RuntimeError(
-                f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {shown} for divisor)"
-            )
+    check_divisor("division", input, other)
     whole = coalesced(input) if rounding_mode is not None else input
     if rounding_mode is None and not (isinstance(other, Tensor) and other.requires_grad):
         turned = other.conj() if isinstance(other, Tensor) else other.conjugate()
@@ -257,6 +295,16 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return given(out, made, "div")
 
 
+def check_divisor(name: str, input: Any, other: Any) -> None:
+    """RuntimeError for a divisor that is not one dense number."""
+    if isinstance(input, SparseTensor) and number_of(other) is not None:
+        return
+    got = f"shape {list(other.shape)} for" if isinstance(other, Tensor) and other.dim() else "a sparse"
+    raise RuntimeError(
+        f"Sparse {name} requires a scalar or zero-dim dense tensor divisor (got {got} divisor)"
+    )
+
+
 @handles("div_", "divide_", "true_divide_")
 def div_(self: SparseTensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """In-place quotient by a number."""
@@ -266,7 +314,14 @@ def div_(self: SparseTensor, other: Any, *, rounding_mode: str | None = None) ->
 @handles("floor_divide", "__floordiv__")
 def floor_divide(input: SparseTensor, other: Any) -> Tensor:
     """The quotient by a number, rounded down."""
+    check_divisor("floor division", input, other)
     return div(input, other, rounding_mode="floor")
+
+
+@handles("__rfloordiv__")
+def divides(self: SparseTensor, other: Any) -> Tensor:
+    """RuntimeError: a sparse tensor divides nothing."""
+    return floor_divide(other, self)
 
 
 @handles("floor_divide_")
@@ -338,7 +393,10 @@ def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
         return dense_sum(input, factor)
     checks.check(
         tuple(input.shape) == tuple(other.shape),
-        "add: expected sizes of 'self' and 'other' to match, but {} != {}",
+        "add: expected sizes of 'self' and 'other' to match, but {} != {}"
+        if is_coo(input)
+        else "torch.add: Expected input tensors to have the same shape, but got tensor `self` with shape {} and tensor "
+        "`other` with shape {}",
         list(input.shape),
         list(other.shape),
     )
@@ -352,21 +410,37 @@ def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
 
 def sum_of(input: SparseTensor, other: SparseTensor) -> SparseTensor:
     """The sum of two sparse tensors, in the layout of the first."""
+    if not is_coo(input) and same_parts(input, other):
+        dtype = dtypes.promote_types(input.dtype, other.dtype)
+        return with_elements(input, elements(input).to(dtype) + elements(other).to(dtype))
     if input._layout is not other._layout or not is_coo(input):
         made = sparse_sum(coalesce(as_coo(input)), coalesce(as_coo(other)))
         return made if is_coo(input) else restored(coalesce(made), input)
     return sparse_sum(input, other)
 
 
+def same_parts(first: SparseTensor, second: SparseTensor) -> bool:
+    """Whether two tensors are known to have their elements at the same places: by the same coordinates, or none at all."""
+    if first._layout is not second._layout:
+        return False
+    nothing = 0 == first._held[-2].numel() == second._held[-2].numel()
+    return nothing or all(a is b for a, b in zip(first._held[:-1], second._held[:-1], strict=True))
+
+
 def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The elements of both."""
+    dtype = dtypes.promote_types(a.dtype, b.dtype)
+    if not b._held[-1].shape[0]:
+        return with_elements(a, elements(a).to(dtype))
+    if not a._held[-1].shape[0]:
+        return with_elements(b, elements(b).to(dtype))
     checks.check(
         sparse_dims(a) == sparse_dims(b),
-        "add: expected 'self' and 'other' to have same number of sparse dimensions, but {} != {}",
+        "add: expected 'self' and 'other' to have same density, but 'self' has {} sparse dimensions while 'other' has {} "
+        "sparse dimensions",
         sparse_dims(a),
         sparse_dims(b),
     )  # fmt: skip
-    dtype = dtypes.promote_types(a.dtype, b.dtype)
     first, second = elements(a).to(dtype), elements(b).to(dtype)
     if a._held[0] is b._held[0] or np.array_equal(pattern_of(a).indices, pattern_of(b).indices):
         return with_elements(a, first + second, coalesced=a._coalesced)
@@ -379,12 +453,12 @@ def dense_sum(dense: Any, sparse: SparseTensor) -> Tensor:
     """A dense tensor with the elements of a sparse one added."""
     if not isinstance(dense, Tensor):
         raise TypeError("add(): argument 'input' (position 1) must be Tensor, not " + type(dense).__name__)
-    shape = np.broadcast_shapes(tuple(dense.shape), tuple(sparse.shape))
-    if shape != tuple(sparse.shape) or sparse.dtype is dtypes.bool:
+    check_sizes(dense, sparse)
+    if sparse.dtype is dtypes.bool:
         return dense + densify(sparse)
     dtype = dtypes.promote_types(dense.dtype, sparse.dtype)
     rows = index_rows(pattern_of(sparse), dense)
-    whole = dense.to(dtype).expand(shape)
+    whole = dense.to(dtype)
     values = flat_elements(sparse).to(dtype)
     made = whole.index_put(rows, values, accumulate=True) if rows else whole + values.sum(0)
     if not sparse.requires_grad:
@@ -392,12 +466,19 @@ def dense_sum(dense: Any, sparse: SparseTensor) -> Tensor:
     # The gradient of the sparse term is the whole gradient, as PyTorch's.
     with no_grad():
         plain = made.detach()
-    return linked("AddBackward0", plain, (dense, sparse), lambda grad: (summed_to(grad, dense), grad))
+    return linked("AddBackward0", plain, (dense, sparse), lambda grad: (grad.to(dense.dtype), grad))
 
 
-def summed_to(grad: Tensor, like: Tensor) -> Tensor:
-    made = grad.sum_to_size(tuple(like.shape)) if tuple(grad.shape) != tuple(like.shape) else grad
-    return made.to(like.dtype)
+def check_sizes(dense: Tensor, sparse: SparseTensor) -> None:
+    """RuntimeError where a sparse tensor has other sizes than the dense one that it is added to."""
+    checks.check(
+        tuple(dense.shape) == tuple(sparse.shape),
+        "add: expected 'self' and 'other' to have same size, but self has size {} while other has size {} "
+        "(FYI: {}-sparse addition does not currently support broadcasting)",
+        list(dense.shape),
+        list(sparse.shape),
+        "dense" if is_coo(sparse) else "op2",
+    )
 
 
 def tracked(tensor: Tensor) -> bool:
@@ -415,13 +496,9 @@ def add_(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         raise RuntimeError(
             f"Can't convert result type {common.scalar_name} to output {self.dtype.scalar_name} in add operation"
         )
+    check_sizes(self, other)
     pattern = pattern_of(other)
-    if (
-        tuple(other.shape) != tuple(self.shape)
-        or tracked(self)
-        or tracked(other)
-        or other.dtype is dtypes.bool
-    ):
+    if tracked(self) or tracked(other) or other.dtype is dtypes.bool:
         return self.add_(densify(other), alpha=alpha)
     values = flat_elements(other)
     values = values if type(alpha) in (int, float) and alpha == 1 else values * alpha

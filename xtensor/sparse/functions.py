@@ -17,7 +17,7 @@ from .construct import check_sparse_tensor_invariants
 from .convert import convert, densify
 from .everywhere import everywhere
 from .layout import HANDLERS, SparseTensor, given, host, is_coo
-from .parts import coalesce, elements, flat_elements, of_pattern, pattern_of
+from .parts import coalesce, elements, flat_elements, kind_of, of_pattern, pattern_of
 from .pattern import Pattern
 
 __all__ = [
@@ -82,8 +82,14 @@ def sum(input: Tensor, dim: Any = None, dtype: dtypes.dtype | None = None) -> Te
         return input.sum(dtype=dtype) if dim is None else input.sum(dim, dtype=dtype)
     if dim is None:
         # Unlike the method's, the gradient has only the elements that are stored.
-        return flat_elements(input).sum(dtype=dtype)
-    return reductions.total(input, dim, dtype=dtype)
+        return flat_elements(coalesce(input)).sum(dtype=dtype)
+    if input.dim() and dim not in ((), []):
+        found = reductions.total_over(input, reductions.dims_of(dim, input.dim()), False, dtype, masked=True)
+    else:
+        found = reductions.total(input, dim, dtype=dtype)
+    if isinstance(found, SparseTensor) and dtype is None and found.dtype is not input.dtype:
+        return found.to(input.dtype)
+    return found
 
 
 def softmax(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
@@ -115,10 +121,18 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     given = host(offsets).reshape(-1)
     checks.check(diagonals.dim() in (1, 2), "Diagonals must be vector or matrix")
     checks.check(len(shape) == 2, "Output shape must be 2d")
+    checks.check(offsets.dim() < 2, "Offsets must be scalar or vector")
+    checks.check(
+        layout in (None, dtypes.sparse_coo, dtypes.sparse_csc, dtypes.sparse_csr),
+        "Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {}",
+        kind_of(layout or dtypes.sparse_coo),
+    )
     checks.check(len(given) == lines.shape[0], "Number of diagonals ({}) does not match the number of offsets ({})", lines.shape[0], len(given))  # fmt: skip
     checks.check(len(set(given.tolist())) == len(given), "Offset tensor contains duplicate values")
     checks.check(
-        offsets.dtype is dtypes.int64, "Offset Tensor must have dtype Long but got {}", offsets.dtype
+        offsets.dtype is dtypes.int64,
+        "Offset Tensor must have dtype Long but got {}",
+        offsets.dtype.scalar_name,
     )
     rows, columns = shape
     line, column = np.meshgrid(np.arange(len(given)), np.arange(min(columns, lines.shape[1])), indexing="ij")

@@ -40,7 +40,9 @@ __all__ = [
     "linked",
     "make",
     "passing",
+    "place_of",
     "refuse",
+    "set_place",
     "with_elements",
 ]
 
@@ -68,8 +70,8 @@ handles = answering_in(HANDLERS)
 class SparseTensor(Tensor):
     """A tensor of which some elements are stored, with their places; the others are zero.
 
-    _held: the coordinates and the elements. _coalesced: whether those are in order without equals, of COO. _blocks: how the places
-    are arithmetic on the host, once asked for.
+    _held: the coordinates and the elements. _coalesced: whether those are in order without equals, of COO. _place: the places on the
+    host, once asked for, and the arrays of coordinates that they were read from.
     """
 
     _xt_arms_late = True
@@ -78,7 +80,7 @@ class SparseTensor(Tensor):
     _held: tuple[Tensor, ...]
     _layout: Any
     _coalesced: bool
-    _place: Pattern | None
+    _place: tuple[Pattern, list[Any]] | None
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -102,6 +104,10 @@ class SparseTensor(Tensor):
     @property
     def is_sparse_csr(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._layout is dtypes.sparse_csr
+
+    @property
+    def is_meta(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.device.type == "meta"
 
     @property
     def T(self) -> Any:
@@ -225,11 +231,37 @@ def make(
 ) -> SparseTensor:
     """A sparse tensor of parts that are fit for it, unknown to autograd. They are held as they are."""
     arm(SparseTensor)
+    check_count(size)
     parts = tuple([t.detach() if asks_grad(t) else t for t in held])
     values = parts[-1]
+    # Less than two elements are in order.
+    coalesced = coalesced or (layout is dtypes.sparse_coo and values.shape[0] < 2)
     made: Any = wrapper(SparseTensor, tuple(size), (0,) * len(size), 0, values.dtype, values.device)
-    made._held, made._layout, made._coalesced, made._place = parts, layout, coalesced, place
+    made._held, made._layout, made._coalesced = parts, layout, coalesced
+    set_place(made, place)
     return made
+
+
+def set_place(sparse: SparseTensor, place: Pattern | None) -> None:
+    """Note where the elements lie."""
+    sparse._place = None if place is None else (place, [p._xt_storage.array for p in sparse._held[:-1]])
+
+
+def place_of(sparse: SparseTensor) -> Pattern | None:
+    """Where the elements lie, if that is known: not after the coordinates, which may be shared, were written to."""
+    if sparse._place is None:
+        return None
+    pattern, seen = sparse._place
+    same = all(p._xt_storage.array is a for p, a in zip(sparse._held, seen, strict=False))
+    return pattern if same else None
+
+
+def check_count(size: Sequence[int]) -> None:
+    """RuntimeError for sizes of which there are more elements than an int64 counts: numbers of places would overflow."""
+    count = 1
+    for n in size:
+        count *= n
+        checks.check(count < 1 << 63, "numel: integer multiplication overflow")
 
 
 def host(tensor: Tensor) -> np.ndarray[Any, Any]:
@@ -325,7 +357,7 @@ def with_elements(
         (*sparse._held[:-1], values),
         tuple(sparse.shape) if size is None else size,
         sparse._coalesced if coalesced is None else coalesced,
-        sparse._place if size is None else None,
+        place_of(sparse) if size is None else None,
     )
 
 

@@ -13,10 +13,10 @@ from ..ops.create import creation, ingest, random
 from ..ops.create.creation import zeros
 from ..ops.create.random import randn
 from ..tensor import Tensor
-from .construct import BLOCKS, empty_coo
+from .construct import BLOCKS, ROWS, empty_coo
 from .convert import compress
-from .layout import SparseTensor, adopt, handles, is_coo, with_elements
-from .parts import of_pattern, sparse_dims
+from .layout import SparseTensor, adopt, assembled, handles, is_coo, with_elements
+from .parts import kind_of, of_pattern, sparse_dims
 from .pattern import Pattern
 
 __all__ = ["empty_of", "like_zeros"]
@@ -25,11 +25,21 @@ __all__ = ["empty_of", "like_zeros"]
 def empty_of(layout: Any, size: tuple[int, ...], dtype: Any, device: Any) -> Tensor:
     """A tensor of some sizes without elements, in a layout that needs no more to be said."""
     place = None if device is None else devices.resolve(device)
+    if layout is dtypes.sparse_coo:
+        return empty_coo(size, dtype, place)
     checks.check(
-        layout not in BLOCKS, "empty_sparse_compressed expected sparse compressed layout without blocks"
+        layout not in BLOCKS,
+        "empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got {}",
+        kind_of(layout),
     )
-    coo = empty_coo(size, dtype, place)
-    return coo if layout is dtypes.sparse_coo else compress(coo, layout, None)
+    checks.check(
+        len(size) >= 2,
+        "torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {}",
+        list(size),
+    )
+    batch, count = size[:-2], size[-2 if layout in ROWS else -1]
+    shapes: Any = (((*batch, count + 1), dtypes.int64), ((*batch, 0), dtypes.int64), ((*batch, 0), dtype))
+    return assembled(layout, [zeros(shape, dtype=kind, device=place) for shape, kind in shapes], size, True)
 
 
 creation.empty_in_layout = empty_of
@@ -69,13 +79,18 @@ def like_zeros(
     """A tensor of the same sizes and layout without elements; dense if `layout` says so."""
     if layout is dtypes.strided:
         return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    checks.check(
+        not is_coo(input) or more.get("memory_format") is None,
+        "memory format option is only supported by strided tensors",
+    )
     if layout is not None and layout is not input._layout:
         return empty_in(layout, input, dtype or input.dtype)
     if not is_coo(input) and keep:
         values = zeros(
             tuple(input._held[-1].shape), dtype=dtype or input.dtype, device=device or input.device
         )
-        return with_elements(input, values)
+        held = [part.to(values.device) for part in input._held[:-1]]
+        return assembled(input._layout, (*held, values), tuple(input.shape), True)
     held = input._held[-1]
     if is_coo(input):
         values = zeros((0, *held.shape[1:]), dtype=dtype or input.dtype, device=device or input.device)
@@ -87,17 +102,15 @@ def like_zeros(
         at = input._held[1].dim()
         shape = (*input._held[1].shape[:-1], 0, *held.shape[at:])
         values = zeros(shape, dtype=dtype or input.dtype, device=device or input.device)
-        pointers = zeros(tuple(input._held[0].shape), dtype=input._held[0].dtype)
-        plain = zeros((*input._held[1].shape[:-1], 0), dtype=input._held[1].dtype)
-        made = with_elements(input, values)
-        made._held, made._place = (pointers, plain, values), None
+        pointers = zeros(tuple(input._held[0].shape), dtype=input._held[0].dtype, device=values.device)
+        plain = zeros((*input._held[1].shape[:-1], 0), dtype=input._held[1].dtype, device=values.device)
+        made = assembled(input._layout, (pointers, plain, values), tuple(input.shape), True)
     return made.requires_grad_() if requires_grad else made
 
 
 @handles("empty_like")
 def empty_like(input: SparseTensor, **options: Any) -> Tensor:
     """A tensor of the same sizes and layout; of compressed layouts with elements at the same places."""
-    options.pop("memory_format", None)
     return like_zeros(input, keep=True, **options)
 
 
@@ -151,7 +164,7 @@ value_like("rand_like", random.rand, "Random elements at the places of a tensor 
 value_like("randn_like", randn, "Random elements at the places of a tensor in a compressed layout.")
 
 
-@handles("new_zeros", "new_empty", "new")
+@handles("new_zeros", "new_empty")
 def new_zeros(self: SparseTensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, **more: Any) -> Tensor:  # fmt: skip
     """A tensor of other sizes without elements, in the same layout."""

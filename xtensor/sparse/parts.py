@@ -24,6 +24,8 @@ from .layout import (
     indices_from,
     is_coo,
     passing,
+    place_of,
+    set_place,
     with_elements,
 )
 from .pattern import Merged, Pattern, expanded
@@ -34,6 +36,7 @@ __all__ = [
     "dense_dims",
     "flat_elements",
     "index_rows",
+    "kind_of",
     "of_pattern",
     "pattern_of",
     "sparse_dims",
@@ -54,9 +57,11 @@ def dense_dims(sparse: SparseTensor) -> int:
 
 def pattern_of(sparse: SparseTensor) -> Pattern:
     """The coordinates of the elements; of blocks, of each of their elements."""
-    if sparse._place is None:
-        sparse._place = Pattern(coordinates(sparse), tuple(sparse.shape)[: sparse_dims(sparse)])
-    return sparse._place
+    found = place_of(sparse)
+    if found is None:
+        found = Pattern(coordinates(sparse), tuple(sparse.shape)[: sparse_dims(sparse)])
+        set_place(sparse, found)
+    return found
 
 
 def coordinates(sparse: SparseTensor) -> np.ndarray[Any, Any]:
@@ -114,7 +119,7 @@ def coalesce(sparse: SparseTensor) -> SparseTensor:
     values = flat_elements(sparse)
     if merged.sorted and merged.unique and is_coo(sparse):
         made = with_elements(sparse, values, coalesced=True)
-        made._place = merged.pattern
+        set_place(made, merged.pattern)
         return made
     return of_pattern(merged.pattern, summed(values, merged), tuple(sparse.shape))
 
@@ -147,9 +152,10 @@ def widened(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def at_places(grad: Tensor, sparse: SparseTensor) -> Tensor:
     """A gradient's elements at the places of a sparse tensor, in the form of that one's elements."""
     if isinstance(grad, SparseTensor):
-        if grad._layout is sparse._layout and all(
+        same = grad._layout is sparse._layout and all(
             a is b for a, b in zip(grad._held[:-1], sparse._held[:-1], strict=True)
-        ):
+        )
+        if same and (not is_coo(sparse) or sparse._coalesced or pattern_of(sparse).merged.unique):
             return elements(grad)
         other = coalesce(grad)
         pattern = pattern_of(sparse)
@@ -178,8 +184,10 @@ def gradient(sparse: SparseTensor, grad: Tensor) -> SparseTensor:
 # ---- what programs ask for -----------------------------------------------------------------------------------------
 
 
-def kind_of(tensor: Tensor) -> str:
-    return KINDS[str(tensor.layout).partition(".")[2]]
+def kind_of(value: Any) -> str:
+    """What errors call a layout, or a tensor's."""
+    layout = value.layout if isinstance(value, Tensor) else value
+    return KINDS[str(layout).partition(".")[2]]
 
 
 def coordinates_only(name: str, sparse: Tensor) -> None:

@@ -95,9 +95,12 @@ def check_product(a: Tensor, b: Tensor) -> None:
         b.shape[0],
         b.shape[1],
     )
-    checks.check(
-        a.dtype is b.dtype, "expected m1 and m2 to have the same dtype, but got: {} != {}", a.dtype, b.dtype
-    )
+    if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
+        words, kinds = "mat1 dtype {} does not match mat2 dtype {}", (a.dtype, b.dtype)
+    else:
+        words = "expected scalar type {} but found {}"
+        kinds = (a.dtype, b.dtype) if isinstance(a, SparseTensor) else (b.dtype, a.dtype)
+    checks.check(a.dtype is b.dtype, words, *[kind.scalar_name for kind in kinds])
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:

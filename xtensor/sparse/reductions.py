@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import checks, dtypes
-from ..operators.below.dispatching import twin
 from ..ops.create.creation import full, zeros
 from ..tensor import Tensor
 from .convert import as_coo, densify
@@ -24,16 +22,20 @@ from .layout import (
     passing,
     with_elements,
 )
-from .parts import at_places, coalesce, flat_elements, of_pattern, pattern_of, sparse_dims
+from .parts import at_places, coalesce, flat_elements, gradient, of_pattern, pattern_of, sparse_dims
 from .pattern import Pattern
 
-__all__ = ["softmax", "total"]
+__all__ = ["dims_of", "softmax", "total", "total_over"]
 
 
 def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from the first, all where none are given; RuntimeError where one appears twice."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
-    return tuple([checks.wrap_dim(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
+    found = tuple([checks.wrap_dim(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
+    for d in found:
+        checks.check(found.count(d) == 1, "dim {} appears multiple times in the list of dims", d)
+    return found
 
 
 @handles("sum")
@@ -49,30 +51,41 @@ def total(
     """The sum of all elements; over some dimensions a sparse tensor, dense where no sparse dimension is left."""
     dim = axis if dim is None else dim
     if dim is None:
-        found = flat_elements(twin(input)).sum(dtype=dtype)
+        found = input._held[-1].sum(dtype=dtype)
         # As PyTorch's, the gradient is not only that of the elements that are stored.
         return linked(
             "SumBackward0", found, (input,), lambda grad: (grad.expand(tuple(input.shape)).to(input.dtype),)
         )
     if isinstance(dim, (tuple, list)) and not dim:
-        return with_elements(input, elements(input) if dtype is None else elements(input).to(dtype))
+        whole = coalesce(input) if is_coo(input) else input
+        return with_elements(whole, elements(whole) if dtype is None else elements(whole).to(dtype))
     if input.dim() == 0:
         return total(input, dtype=dtype)
-    dims = dims_of(dim, input.dim())
+    return total_over(input, dims_of(dim, input.dim()), keepdim, dtype)
+
+
+def total_over(
+    input: SparseTensor, dims: tuple[int, ...], keepdim: bool, dtype: Any, masked: bool = False
+) -> Tensor:
+    """The sum over some dimensions; `masked`: only elements that are stored get a gradient, even a dense sum's."""
 
     def summed(sparse: SparseTensor) -> Tensor:
         return (partial if is_coo(sparse) else compressed_sum)(sparse, dims, keepdim, dtype)
 
-    return passing("SumBackward1", summed, (input,), lambda grad: (spread(grad, input, dims, keepdim),))
+    return passing(
+        "SumBackward1", summed, (input,), lambda grad: (spread(grad, input, dims, keepdim, masked),)
+    )
 
 
-def spread(grad: Tensor, sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+def spread(grad: Tensor, sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool, masked: bool) -> Tensor:
     """The gradient of a tensor from that of its sum: of a sparse sum that of the elements that are stored."""
     whole = densify(grad) if isinstance(grad, SparseTensor) else grad
     for d in () if keepdim else sorted(dims):
         whole = whole.unsqueeze(d)
     whole = like_source(whole.expand(tuple(sparse.shape)), sparse)
-    return with_elements(sparse, at_places(whole, sparse)) if isinstance(grad, SparseTensor) else whole
+    if not (masked or isinstance(grad, SparseTensor)):
+        return whole
+    return gradient(sparse, at_places(whole, sparse))
 
 
 def partial(sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Tensor:
@@ -99,8 +112,7 @@ def partial(sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool, dtype: A
         sizes = tuple(1 if d in folded else s for d, s in enumerate(pattern.sizes))
     else:
         index, sizes = pattern.indices[left], tuple(pattern.sizes[d] for d in left)
-    made = of_pattern(Pattern(index, sizes), values, size, not folded and sparse._coalesced)
-    return coalesce(made) if folded else made
+    return coalesce(of_pattern(Pattern(index, sizes), values, size, not folded and sparse._coalesced))
 
 
 def compressed_sum(sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Tensor:
@@ -120,13 +132,16 @@ def norm(
     **more: Any,
 ) -> Tensor:
     """The norm of all elements."""
+    checks.check(not keepdim, "norm_sparse currently does not support keepdim=True")
     checks.check(
-        dim is None or dims_of(dim, input.dim()) == tuple(range(input.dim())),
-        "norm_sparse currently only supports full reductions",
+        dim is None or set(dims_of(dim, input.dim())) == set(range(input.dim())),
+        "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions of "
+        "the input",
     )
-    values = elements(coalesce(as_coo(input)))
-    made = values.norm(2 if p in ("fro", None) else p, dtype=dtype)
-    return made.reshape((1,) * input.dim()) if keepdim else made
+    if dtype is not None and p == "fro":
+        raise ValueError("dtype argument is not supported in frobenius norm")
+    checks.check(dtype is None, "norm_sparse currently does not support 'dtype' argument")
+    return elements(coalesce(as_coo(input))).norm(2 if p in ("fro", None) else p)
 
 
 @handles("any")
@@ -187,8 +202,3 @@ def item(self: SparseTensor) -> Any:
 def nonzero(input: SparseTensor, **more: Any) -> Tensor:
     """NotImplementedError, as in PyTorch."""
     raise NotImplementedError("Could not run 'aten::nonzero' with arguments from the 'SparseCPU' backend.")
-
-
-def check_dims(dims: Sequence[int]) -> None:
-    """RuntimeError where a dimension appears twice."""
-    checks.check(len(set(dims)) == len(dims), "dim appears multiple times in the list of dims")

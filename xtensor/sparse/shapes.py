@@ -15,6 +15,7 @@ from ..tensor import Tensor
 from .convert import as_coo, densify
 from .elementwise import restored
 from .layout import (
+    HANDLERS,
     SparseTensor,
     adopt,
     assembled,
@@ -27,6 +28,7 @@ from .layout import (
     like_source,
     make,
     passing,
+    place_of,
     with_elements,
 )
 from .parts import coalesce, of_pattern, pattern_of, picked, sparse_dims
@@ -109,8 +111,10 @@ def to(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
     held = [t.to(place) for t in self._held[:-1]]
 
     def moved(s: SparseTensor) -> Tensor:
+        if place.type == "meta":
+            return HANDLERS["zeros_like"](s, dtype=dtype, device=place)  # as PyTorch's: without elements
         values = elements(s).to(device=place, dtype=dtype or s.dtype, copy=copy)
-        return assembled(s._layout, (*held, values), tuple(s.shape), s._coalesced, s._place)
+        return assembled(s._layout, (*held, values), tuple(s.shape), s._coalesced, place_of(s))
 
     origin = self.device
     return passing(
@@ -238,8 +242,12 @@ def transpose_compressed(sparse: SparseTensor, first: int, second: int) -> Spars
 @handles("permute", "permute_copy")
 def permute(input: SparseTensor, *dims: Any) -> Tensor:
     """The tensor with its dimensions in another order; sparse ones stay before dense ones."""
-    order = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    order = [checks.wrap_dim(d, input.dim()) for d in order]
+    wanted = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    order = [checks.wrap_dim(d, input.dim()) for d in wanted]
+    checks.check(
+        len(set(order)) == len(order) or len(order) != input.dim(),
+        "permute(): duplicate dims are not allowed.",
+    )
     checks.check(len(order) == input.dim(), "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
                  "of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}", input.dim(), len(order))  # fmt: skip
     count = sparse_dims(input)
@@ -253,9 +261,14 @@ def permute(input: SparseTensor, *dims: Any) -> Tensor:
             return alias(input)
         return transpose(input, *[d for d, o in enumerate(order) if d != o])
     back = [order.index(d) for d in range(len(order))]
-    return passing(
+    made: Any = passing(
         "PermuteBackward0", lambda s: permuted(s, order), (input,), lambda grad: (grad.permute(back),)
     )
+    # PyTorch asks whether the first number, as it was given, is 0; that alone would not keep the others in order.
+    made._coalesced = (
+        input._coalesced and order[:count] == list(range(count)) and (not order or wanted[0] == 0)
+    )
+    return made
 
 
 def permuted(input: SparseTensor, order: list[int]) -> Tensor:
@@ -359,7 +372,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
         here = np.flatnonzero(pattern.indices[at] == number)
         values = picked(elements(coo), here)
         if count == 1:
-            return values.sum(0)
+            return values.any(0) if values.dtype is dtypes.bool else values.sum(0, dtype=values.dtype)
         rest = [d for d in range(count) if d != at]
         found = Pattern(pattern.indices[rest][:, here], tuple(pattern.sizes[d] for d in rest))
         made = of_pattern(found, values, left, coo._coalesced)
@@ -413,8 +426,16 @@ def index_select(input: SparseTensor, dim: int, index: Tensor, *, out: Any = Non
 @handles("narrow_copy")
 def narrow_copy(self: SparseTensor, dim: int, start: int, length: int) -> Tensor:
     """A stretch of a dimension."""
-    at = checks.wrap_dim(dim, self.dim())
-    return index_select(self, at, indices_from(np.arange(start, start + length), self.device))
+    checks.check(
+        0 <= dim < self.dim(), "Dimension {} out of range. Expecting 0 <= dim < {}.", dim, self.dim()
+    )
+    checks.check(length >= 0, "narrow(): length must be non-negative.")
+    checks.check(
+        0 <= start <= self.shape[dim] - length,
+        "Invalid range to narrow. range(start, start+length) must be a subset of range(0, {}).",
+        self.shape[dim],
+    )
+    return index_select(self, dim, indices_from(np.arange(start, start + length), self.device))
 
 
 @handles("__getitem__")
@@ -449,6 +470,12 @@ def getitem(self: SparseTensor, index: Any) -> Tensor:
                 else made.select(dim, int(item))
             )
     return made
+
+
+@handles("__setitem__")
+def setitem(self: SparseTensor, index: Any, value: Any) -> None:
+    """TypeError, as in PyTorch."""
+    raise TypeError("Cannot assign to a sparse tensor")
 
 
 @handles("unbind")

@@ -23,28 +23,42 @@ HELP = (
 def resized(sparse: SparseTensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> SparseTensor:
     """A COO tensor with the same elements and other sizes; none of them may shrink."""
     index, held = sparse._held
-    sizes = tuple(map(int, size))
+    sizes, count = tuple(map(int, size)), sparse_dims(sparse)
+    check_sum(sizes, sparse_dim, dense_dim)
+    check_growth(sparse, sizes, sparse_dim)
+    if held.shape[0]:
+        grown = zeros((held.shape[0], *sizes[count:]), dtype=held.dtype, device=held.device)
+        # Sizes of elements are those of their memory, as of any tensor that is resized.
+        grown.view(-1)[: held.numel()] = held.reshape(-1)
+        return make(dtypes.sparse_coo, (index, grown), sizes, sparse._coalesced)
+    return emptied(sparse, sizes, sparse_dim)
+
+
+def check_sum(sizes: Sequence[int], sparse_dim: int, dense_dim: int) -> None:
     checks.check(
         sparse_dim + dense_dim == len(sizes),
         "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, dense_dim = {}",
         len(sizes), sparse_dim, dense_dim,
     )  # fmt: skip
-    count = sparse_dims(sparse)
-    if held.shape[0]:
-        checks.check(sparse_dim == count, HELP, "sparse", count, sparse_dim)
-        checks.check(dense_dim == dense_dims(sparse), HELP, "dense", dense_dims(sparse), dense_dim)
-        old = tuple(sparse.shape)
-        for name, start, stop in (("sparse", 0, count), ("dense", count, len(old))):
-            checks.check(
-                all(n >= o for n, o in zip(sizes[start:stop], old[start:stop], strict=True)),
-                "shrinking the size of {} dimensions (from {} to {}) on a non-empty sparse tensor is not supported.",
-                name, list(old[start:stop]), list(sizes[start:stop]),
-            )  # fmt: skip
-        grown = zeros((held.shape[0], *sizes[count:]), dtype=held.dtype, device=held.device)
-        inside = tuple([slice(0, n) for n in held.shape])
-        grown[inside] = held
-        return make(dtypes.sparse_coo, (index, grown), sizes, sparse._coalesced)
-    return emptied(sparse, sizes, sparse_dim)
+
+
+def check_growth(sparse: SparseTensor, sizes: tuple[int, ...], sparse_dim: int) -> None:
+    """RuntimeError for sizes that a COO tensor with elements cannot take."""
+    old, count = tuple(sparse.shape), sparse_dims(sparse)
+    if not sparse._held[-1].shape[0]:
+        return
+    checks.check(sparse_dim == count, HELP, "sparse", count, sparse_dim)
+    dense_dim = len(sizes) - sparse_dim
+    checks.check(dense_dim == dense_dims(sparse), HELP, "dense", dense_dims(sparse), dense_dim)
+    for name, start, stop in (("sparse", 0, count), ("dense", count, len(old))):
+        checks.check(
+            all(n >= o for n, o in zip(sizes[start:stop], old[start:stop], strict=True)),
+            "shrinking the size of {} dimensions (from {} to {}) on a non-empty sparse tensor is not supported.",
+            name, list(old[start:stop]), list(sizes[start:stop]),
+        )  # fmt: skip
+
+
+HANDLERS["_check_growth"] = check_growth
 
 
 def emptied(sparse: SparseTensor, size: Sequence[int], sparse_dim: int) -> SparseTensor:
@@ -70,11 +84,7 @@ def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: in
 def sparse_resize_and_clear_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
     """Change the sizes in place, and give up all elements."""
     leaf(self, "sparse_resize_and_clear_")
-    checks.check(
-        sparse_dim + dense_dim == len(size),
-        "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, dense_dim = {}",
-        len(size), sparse_dim, dense_dim,
-    )  # fmt: skip
+    check_sum(size, sparse_dim, dense_dim)
     put(self, emptied(self, size, sparse_dim))
     return self
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .. import checks, devices, dtypes
 from ..ops.tensor.queries import TensorType
-from ..tensor import Tensor
+from ..tensor import Size, Tensor
 from .construct import empty_coo, sparse_coo_tensor
+from .layout import SparseTensor, handles, is_coo
 
 __all__ = [
     "BFloat16Tensor",
@@ -43,27 +46,68 @@ class SparseType(TensorType):
             and bool(instance.is_cpu)
         )
 
-    def __call__(cls, *data: Any, device: devices.DeviceLike = None) -> Tensor:
-        tensors = [isinstance(d, Tensor) for d in data]
-        if tensors == [True, True]:
-            deprecated("indices, values, ", "indices, values, dtype=, device=")
-            return sparse_coo_tensor(*data, device=device)
-        if tensors == [True, True, False] and isinstance(data[2], (tuple, list)):
-            deprecated("indices, values, shape, ", "indices, values, shape, dtype=, device=")
-            return sparse_coo_tensor(data[0], data[1], tuple(data[2]), device=device)
-        if not data:
-            deprecated("", "(0,), dtype=")
-            return empty_coo((0,), cls.dtype, device)
-        size = data[0] if len(data) == 1 and isinstance(data[0], (tuple, list)) else data
-        if not all(type(n) is int for n in size):
-            raise checks.combination_error("new", data, {}, SIGNATURES)
-        deprecated("shape, ", "shape, dtype=, device=")
-        return empty_coo(tuple(size), cls.dtype, device)
+    def __call__(cls, *data: Any, cdata: Any = None, device: devices.DeviceLike = None) -> Tensor:
+        if cdata is not None:
+            deprecated("cdata=x._cdata", "x._indices(), x._values(), x.shape")
+            return ASKED[cdata].detach()
+        return from_legacy(checks.spelled("sparse.SparseTensor"), cls.dtype, data, device, deprecated)
+
+
+ASKED: weakref.WeakValueDictionary[int, SparseTensor] = weakref.WeakValueDictionary()
+"""The sparse tensors whose numbers programs have asked for."""
+
+
+def number(self: SparseTensor) -> int:
+    """A number that no other tensor has while this one lives, by which the older constructors find it."""
+    ASKED[id(self)] = self
+    return id(self)
+
+
+SparseTensor._cdata = property(number)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def from_legacy(
+    name: str, dtype: Any, data: tuple[Any, ...], device: Any, warn: Callable[[str, str], None] | None = None
+) -> Tensor:
+    """A COO tensor from what the older constructors take: indices and values, sizes, or nothing."""
+    place = None if device is None else devices.device(device)
+    if place is not None and place.type != "cpu":
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {place.type} was passed"
+        )
+    tensors = [isinstance(d, Tensor) for d in data]
+    warn = warn or (lambda given, instead: None)
+    if tensors == [True, True]:
+        warn("indices, values, *, device=", "indices, values, dtype=, device=")
+        return sparse_coo_tensor(*data)
+    if tensors == [True, True, False] and isinstance(data[2], (tuple, list)):
+        warn("indices, values, shape, *, device=", "indices, values, shape, dtype=, device=")
+        return sparse_coo_tensor(data[0], data[1], tuple(data[2]))
+    if not data:
+        warn("", "(0,), dtype=")
+        return empty_coo((0,), dtype)
+    sequence = len(data) == 1 and isinstance(data[0], (tuple, list))
+    if sequence and not isinstance(data[0], Size):
+        raise TypeError(
+            f"{name}(sequence) only accepts sizes.  Please use {checks.spelled('sparse_coo_tensor')}() "
+            "or construct a strided tensor and convert it to sparse via to_sparse."
+        )
+    size = data[0] if sequence else data
+    if not all(type(n) is int for n in size):
+        raise checks.combination_error("new", data, {}, SIGNATURES)
+    warn("shape, *, device=", "shape, dtype=, device=")
+    return empty_coo(tuple(size), dtype)
+
+
+@handles("new")
+def new(self: SparseTensor, *data: Any, device: Any = None) -> Tensor:
+    """A COO tensor of this one's dtype from indices and values, or from sizes."""
+    checks.check(is_coo(self), "Cannot map DispatchKey SparseCsrCPU to a unique layout.")
+    return from_legacy("SparseTensor.new", self.dtype, data, device)
 
 
 def deprecated(given: str, instead: str) -> None:
     """Warn of a spelling, once."""
-    given = f"{given}*, device=" if given else ""
     checks.warn_once(
         f"{checks.spelled('sparse.SparseTensor')}({given}) is deprecated.  "
         f"Please use {checks.spelled('sparse_coo_tensor')}({instead})."

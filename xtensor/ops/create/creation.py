@@ -86,6 +86,12 @@ def make(
             return other
     if out is not None:
         dtype, device = into_out(function, out, dtype, device)
+        if out.is_sparse:
+            if value != 0:
+                raise RuntimeError("full(...) is not implemented for sparse layout")
+            made: Any = out
+            made.sparse_resize_and_clear_(sizes, len(sizes), 0)
+            return made if requires_grad is False else finish(function, made, requires_grad)
     chosen, place = pick_dtype(function, dtype), pick_device(function, device)
     strides = None
     if memory_format is not None and memory_format is not dtypes.contiguous_format:
@@ -308,11 +314,16 @@ def empty_like(
 ) -> Tensor:
     """A tensor with the sizes, dtype, device and order of dimensions of `input`; its values are zeros.
 
-    Raises: TypeError for arguments of other kinds.
+    Raises: TypeError for arguments of other kinds; NotImplementedError for another layout.
 
     >>> xtensor.empty_like(xtensor.ones(2, 3)).shape
     xtensor.Size([2, 3])
     """
+    if isinstance(layout, dtypes.layout) and layout is not dtypes.strided:
+        kind = "Sparse" if layout is dtypes.sparse_coo else "SparseCsr"
+        raise NotImplementedError(
+            f"Could not run 'aten::empty_strided' with arguments from the '{kind}CPU' backend."
+        )
     return unset(make_like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format))
 
 
