@@ -68,6 +68,7 @@ T.sparse_coo_tensor([[0, 0], [1, 0]], [1, 2], (2, 2), is_coalesced=True, check_i
 T.sparse_coo_tensor([[0, 0], [0, 1]], [1, 2], (2, 2), is_coalesced=True, check_invariants=True)
 T.sparse_coo_tensor(T.tensor([[1, 0]] * 4), T.tensor([1.0, 2.0]), (1000000,) * 4)
 T.sparse_coo_tensor(size=(2, 3))
+z._coalesced_(False).clone()
 T.tensor(1.0).to_sparse() / T.tensor(1.0).to_sparse()
 T.tensor(1.0).to_sparse() // T.tensor(1.0).to_sparse()
 c / d
@@ -241,3 +242,14 @@ def test_gradients_of_elements_out_of_order() -> None:
     y.copy_(x)
     (y * 2).backward(x.detach())
     assert x.grad.to_dense().tolist() == [[0, 6, 0], [0, 0, 6]]
+
+
+def test_gradients_of_as_many_rows_and_other_elements() -> None:
+    """Programs for 3 and 2 elements in rows as long are two."""
+    for count in (3, 2):
+        x: Any = xtensor.sparse_coo_tensor(
+            xtensor.tensor([[0, 0, 1], [0, 1, 0]])[:, :count], xtensor.ones(count), (2, 2)
+        )
+        x.requires_grad_()
+        xtensor.sparse.mm(x, xtensor.eye(2)).sum().backward()
+        assert x.grad._nnz() == count

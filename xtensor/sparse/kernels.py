@@ -6,12 +6,13 @@ takes a fifth of the time and needs no memory for all products at once.
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from ..xla.cache import bounded
 from ..xla.x64 import jit
 
 __all__ = ["merged_sum", "sampled", "spread"]
@@ -38,22 +39,32 @@ def spread(values: Any, dense: Any, slots: Any, columns: Any) -> Any:
     return jax.lax.fori_loop(0, slots.shape[1], step, start)
 
 
-@functools.partial(jit, static_argnums=2)
-def merged_sum(parts: Any, rows: Any, count: int) -> Any:
-    """The sums of parts by row, `rows` in order, of `count` rows."""
-    return jax.ops.segment_sum(parts, rows, num_segments=count, indices_are_sorted=True)
+@bounded(256)
+def merged_sum(count: int) -> Callable[..., Any]:
+    """The program of sums of parts by row, `rows` in order, of `count` rows: a program's calls are told apart by arrays alone."""
+
+    @jit
+    def merged(parts: Any, rows: Any) -> Any:
+        return jax.ops.segment_sum(parts, rows, num_segments=count, indices_are_sorted=True)
+
+    return merged
 
 
-@functools.partial(jit, static_argnums=5)
-def sampled(first: Any, second: Any, slots: Any, rows: Any, columns: Any, count: int) -> Any:
-    """For each element the product of a row of `first` and a row of `second`: those of its row and its column."""
-    kind = accumulated(first.dtype)
-    grid = first if rows is None else first[rows]
+@bounded(256)
+def sampled(count: int) -> Callable[..., Any]:
+    """The program of, for each of `count` elements, the product of a row of `first` and a row of `second`: its row's and its column's."""
 
-    def step(k: Any, found: Any) -> Any:
-        return found.at[k].set((grid.astype(kind) * second[columns[:, k]].astype(kind)).sum(1))
+    @jit
+    def samples(first: Any, second: Any, slots: Any, rows: Any, columns: Any) -> Any:
+        kind = accumulated(first.dtype)
+        grid = first if rows is None else first[rows]
 
-    start = jnp.zeros((slots.shape[1], slots.shape[0]), kind)
-    products = jax.lax.fori_loop(0, slots.shape[1], step, start)
-    made = jnp.zeros((count + 1,), kind).at[slots.reshape(-1)].set(products.T.reshape(-1))
-    return made[:-1].astype(first.dtype)
+        def step(k: Any, found: Any) -> Any:
+            return found.at[k].set((grid.astype(kind) * second[columns[:, k]].astype(kind)).sum(1))
+
+        start = jnp.zeros((slots.shape[1], slots.shape[0]), kind)
+        products = jax.lax.fori_loop(0, slots.shape[1], step, start)
+        made = jnp.zeros((count + 1,), kind).at[slots.reshape(-1)].set(products.T.reshape(-1))
+        return made[:-1].astype(first.dtype)
+
+    return samples

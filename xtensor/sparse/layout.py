@@ -352,13 +352,16 @@ def with_elements(
     sparse: SparseTensor, values: Tensor, size: Sequence[int] | None = None, coalesced: bool | None = None
 ) -> SparseTensor:
     """Other elements at the places of a sparse tensor, followed by autograd from the elements on."""
-    return assembled(
+    made = assembled(
         sparse._layout,
         (*sparse._held[:-1], values),
         tuple(sparse.shape) if size is None else size,
         sparse._coalesced if coalesced is None else coalesced,
         place_of(sparse) if size is None else None,
     )
+    if coalesced is None:
+        made._coalesced = sparse._coalesced
+    return made
 
 
 def assembled(

@@ -35,7 +35,7 @@ def spread_values(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
     slots, columns, rows = arrays_of(pattern, values)
     parts = call(spread, array_of(values), array_of(dense), slots, columns)
     if rows is not None:
-        parts = call(merged_sum, parts, rows, pattern.sizes[0])
+        parts = call(merged_sum(pattern.sizes[0]), parts, rows)
     made = wrap(parts if parts.dtype == values.dtype.numpy else parts.astype(values.dtype.numpy))
 
     def transposed(grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -55,7 +55,7 @@ def spread_values(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
 def sampled_values(pattern: Pattern, first: Tensor, second: Tensor) -> Tensor:
     """At each place of a pattern the product of a row of `first` and a row of `second`; followed by autograd."""
     slots, columns, rows = arrays_of(pattern, first)
-    made = wrap(call(sampled, array_of(first), array_of(second), slots, rows, columns, pattern.nnz))
+    made = wrap(call(sampled(pattern.nnz), array_of(first), array_of(second), slots, rows, columns))
 
     def transposed(grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         one = spread_values(pattern, grad, second.conj().resolve_conj()) if first.requires_grad else None
