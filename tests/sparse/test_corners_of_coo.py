@@ -146,6 +146,16 @@ u.short()[0, 1]
 u.bool()[0, 1]
 T.sparse_coo_tensor([[0, 0]], T.tensor([[1, 2], [3, 4]], dtype=T.int16), (3, 2))[0]
 c.permute((1, 1))
+c[0].permute(1, 0)
+T.tensor(2.0).to_sparse().mT
+c[0].mT
+c[0].trace()
+c[0] @ d.t()
+T.bmm(h[..., 0], T.ones(2, 3, 1))
+T.nn.functional.linear(d, c[0])
+T.nn.functional.linear(d, T.tensor(2.0).to_sparse())
+T.sparse.softmax(c.int(), 0)
+T.sparse.log_softmax(c.int(), 0)
 h.permute((0, 2, 1, 3))
 h.permute((1, 0, 3, 2))
 c.__setitem__(0, 100)

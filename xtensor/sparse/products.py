@@ -15,7 +15,7 @@ from .convert import as_coo, compress, densify
 from .elementwise import added, restored
 from .kernels import merged_sum, sampled, spread
 from .layout import SparseTensor, elements, given, handles, is_coo, linked, with_elements
-from .parts import at_places, coalesce, flat_elements, of_pattern, pattern_of, picked
+from .parts import at_places, coalesce, dense_dims, flat_elements, of_pattern, pattern_of, picked
 from .pattern import Pattern, counted
 
 __all__ = ["mm", "product"]
@@ -173,6 +173,11 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     if not isinstance(input, SparseTensor):
         return bmm(mat2.transpose(1, 2), input.transpose(1, 2)).transpose(1, 2)
     whole = as_coo(input)
+    checks.check(
+        dense_dims(whole) == 0,
+        "bmm_sparse: Tensor 'self' must have 0 dense dims, but has {}",
+        dense_dims(whole),
+    )
     (batch, rows, columns), pattern = pattern_of(whole).sizes, pattern_of(whole)
     checks.check(
         mat2.shape[0] == batch and mat2.shape[1] == columns, "bmm: Argument #3: Expected sizes to match"
@@ -193,13 +198,18 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 @handles("matmul", "__matmul__", "__rmatmul__")
 def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """`@` of matrices, vectors and batches of which one is sparse."""
-    if input.dim() == 2 and other.dim() == 2:
+    if isinstance(other, SparseTensor) and other.dim() == 1 and input.dim() != 1:
+        other = densify(other)
+    if not isinstance(input, SparseTensor) and not isinstance(other, SparseTensor):
+        made = input @ other
+    elif input.dim() == 2 and other.dim() == 2:
         made = mm(input, other)
     elif input.dim() == 2 and other.dim() == 1:
-        made = mv(input, densify(other) if isinstance(other, SparseTensor) else other)
+        assert isinstance(input, SparseTensor)
+        made = mv(input, other)
     elif input.dim() == 1 and other.dim() == 2:
-        left = densify(input) if isinstance(input, SparseTensor) else input
-        made = mm(left.unsqueeze(0), other).squeeze(0)
+        left = (densify(input) if isinstance(input, SparseTensor) else input).unsqueeze(0)
+        made = (mm(left, other) if isinstance(other, SparseTensor) else left @ other).squeeze(0)
     elif input.dim() == 1 and other.dim() == 1:
         made = dot(input, other)
     elif isinstance(other, SparseTensor) and other.dim() == 2 and not isinstance(input, SparseTensor):
@@ -315,7 +325,15 @@ def sspaddmm(
 @handles("linear")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.t() + bias` with a sparse weight or input."""
-    if isinstance(weight, SparseTensor) and not isinstance(input, SparseTensor):
+    checks.check(
+        input.dim() > 0 and weight.dim() > 0,
+        "both arguments to linear need to be at least 1D, but they are {}D and {}D",
+        input.dim(),
+        weight.dim(),
+    )
+    if weight.dim() == 1:
+        made = matmul(input, weight)
+    elif isinstance(weight, SparseTensor) and not isinstance(input, SparseTensor):
         flat = input.reshape(-1, input.shape[-1])
         turned: Any = weight.t()
         made = spread_or_zeros(turned, flat).t().reshape(*input.shape[:-1], weight.shape[0])

@@ -166,6 +166,9 @@ def softmax(sparse: SparseTensor, dim: int, log: bool, dtype: Any = None) -> Spa
     whole = coalesce(as_coo(sparse))
     values, pattern = elements(whole), pattern_of(whole)
     values = values if dtype is None else values.to(dtype)
+    if not values.dtype.is_floating_point:
+        name = "log_softmax" if log else "softmax"
+        raise NotImplementedError(f"\"{name}\" not implemented for '{values.dtype.scalar_name}'")
     count = sparse_dims(whole)
     at = checks.wrap_dim(dim, whole.dim())
     if at >= count:

@@ -29,6 +29,7 @@ from .layout import (
     make,
     passing,
     place_of,
+    refuse,
     with_elements,
 )
 from .parts import coalesce, of_pattern, pattern_of, picked, sparse_dims
@@ -243,13 +244,10 @@ def transpose_compressed(sparse: SparseTensor, first: int, second: int) -> Spars
 def permute(input: SparseTensor, *dims: Any) -> Tensor:
     """The tensor with its dimensions in another order; sparse ones stay before dense ones."""
     wanted = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    checks.check(len(wanted) == input.dim(), "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                 "of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}", input.dim(), len(wanted))  # fmt: skip
     order = [checks.wrap_dim(d, input.dim()) for d in wanted]
-    checks.check(
-        len(set(order)) == len(order) or len(order) != input.dim(),
-        "permute(): duplicate dims are not allowed.",
-    )
-    checks.check(len(order) == input.dim(), "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-                 "of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}", input.dim(), len(order))  # fmt: skip
+    checks.check(len(set(order)) == len(order), "permute(): duplicate dims are not allowed.")
     count = sparse_dims(input)
     checks.check(
         sorted(order[:count]) == list(range(count)),
@@ -310,7 +308,7 @@ def squeeze(input: SparseTensor, dim: Any = None) -> Tensor:
         if dim is None
         else [checks.wrap_dim(d, coo.dim()) for d in (dim if isinstance(dim, (tuple, list)) else [dim])]
     )
-    gone = {d for d in wanted if coo.shape[d] == 1}
+    gone = {d for d in wanted if d < coo.dim() and coo.shape[d] == 1}
     count, pattern = sparse_dims(coo), pattern_of(coo)
     left = [d for d in range(count) if d not in gone]
     size = tuple(s for d, s in enumerate(coo.shape) if d not in gone)
@@ -345,6 +343,13 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @handles("matrix_transpose")
 def matrix_transpose(input: SparseTensor) -> Tensor:
     """Matrices with rows and columns exchanged."""
+    if input.dim() == 0:
+        return input
+    checks.check(
+        input.dim() > 1,
+        "tensor.mT is only supported on matrices or batches of matrices. Got {}-D tensor.",
+        input.dim(),
+    )
     return transpose(input, -2, -1)
 
 
@@ -647,6 +652,8 @@ def stride(self: SparseTensor, dim: int | None = None) -> Any:
 def trace(input: SparseTensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     coo = as_coo(input)
+    if coo.dim() != 2 or sparse_dims(coo) != 2:
+        raise refuse("trace", input)
     row, column = pattern_of(coo).indices
     return picked(elements(coo), np.flatnonzero(row == column)).sum()
 
