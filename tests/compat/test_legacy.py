@@ -105,3 +105,11 @@ def test_elements_are_not_written_behind_autograd():
 def test_no_name_is_made_up():
     for name in ("no_such_", "_private_"):
         assert not hasattr(xtensor, name)
+
+
+def test_older_norms_write_to_out() -> None:
+    x, out = xtensor.arange(6.0).view(2, 3), xtensor.empty(())
+    assert xtensor.nuclear_norm(x, out=out) is out and out.item() == pytest.approx(8.3485, abs=1e-3)
+    assert xtensor.frobenius_norm(x, [0, 1], out=out) is out and out.item() == pytest.approx(55**0.5)
+    with pytest.raises(RuntimeError, match=r"dims must be different. Got \(0, 0\)"):
+        xtensor.nuclear_norm(x, 0)

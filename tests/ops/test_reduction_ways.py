@@ -202,3 +202,11 @@ def test_the_first_few_of_rows_short_and_long(shape: tuple[int, int], k: int, la
             kth = ours.kthvalue(k, 1)
             np.testing.assert_array_equal(kth.values.numpy(), found.values.numpy()[:, -1])
             np.testing.assert_array_equal(kth.indices.numpy(), found.indices.numpy()[:, -1])
+
+
+def test_complex_sums_round_as_those_of_their_parts() -> None:
+    """One number after the other, half a million of them were off by two thousandths."""
+    x = xtensor.arange(32.0).mul(0.5).add(0.234375).repeat_interleave(256).repeat(64)
+    for given in (x.to(xtensor.complex64).view(64, 32, 16, 16), xtensor.complex(x, -x).view(64, -1).t()):
+        assert given.sum().real.item() == x.double().sum().item()
+        assert given.mean().real.item() == pytest.approx(x.double().mean().item(), rel=1e-6)

@@ -94,14 +94,19 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     set_detect_anomaly(mode, check_nan)
 
 
-def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def frobenius_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """The square root of the sum of squares, over all dimensions or some."""
-    return vector_norm(input, 2.0, dim if dim not in ((), []) else None, keepdim)
+    return vector_norm(input, 2.0, dim if dim not in ((), []) else None, keepdim, out=out)
 
 
-def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+def nuclear_norm(
+    input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """The sum of singular values."""
-    return matrix_norm(input, "nuc", tuple(dim), keepdim)
+    dims = (dim, dim) if isinstance(dim, int) else tuple(dim)
+    return matrix_norm(input, "nuc", dims, keepdim, out=out)
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:

@@ -108,6 +108,13 @@ def computed(array: Any, dtype: dtypes.dtype) -> Any:
     return array.astype(target)
 
 
+def added(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum over `axes`; of complex numbers each part by itself, since their loops add one number after the other."""
+    if not is_complex(x):
+        return jnp.sum(x, axis=axes, keepdims=keepdim)
+    return lax.complex(*(jnp.sum(part, axis=axes, keepdims=keepdim) for part in (jnp.real(x), jnp.imag(x))))
+
+
 def check_nonempty(name: str, shape: Sequence[int], dim: Any, axes: tuple[int, ...]) -> None:
     """IndexError where an extremum is asked of no elements."""
     if math.prod(shape) != 0:
@@ -162,7 +169,7 @@ def sum(
     x = computed(input, target)
     if target is dtypes.bool:
         return jnp.any(x, axis=axes, keepdims=keepdim)
-    return jnp.sum(x, axis=axes, keepdims=keepdim).astype(target.numpy)
+    return added(x, axes, keepdim).astype(target.numpy)
 
 
 def _nansum_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
@@ -191,7 +198,7 @@ def nansum(
     x = computed(input, target)
     if is_float(x):
         x = jnp.where(jnp.isnan(x), jnp.zeros_like(x), x)
-    return jnp.sum(x, axis=axes, keepdims=keepdim).astype(target.numpy)
+    return added(x, axes, keepdim).astype(target.numpy)
 
 
 def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtype:
@@ -233,7 +240,7 @@ def mean(
     target = mean_dtype("mean", input, dtype)
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
-    total = jnp.sum(x, axis=axes, keepdims=keepdim)
+    total = added(x, axes, keepdim)
     return (total / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
 
 
@@ -339,7 +346,7 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
     axes = axes_of(dim, input.ndim, name)
     x = computed(input, own)
     count = size_along(input.shape, axes)
-    average = jnp.sum(x, axis=axes, keepdims=True) / size_as(count, x.dtype)
+    average = added(x, axes, True) / size_as(count, x.dtype)
     centred = x - average
     squares = jnp.real(centred) ** 2 + jnp.imag(centred) ** 2 if is_complex(x) else centred * centred
     degrees = builtins.max(count - correction, 0)
