@@ -81,9 +81,9 @@ def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
     """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds everywhere."""
-def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
+def amax(input: Tensor, dim: int | Sequence[int] | None = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
+def amin(input: Tensor, dim: int | Sequence[int] | None = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, axis: int | None = None, keepdims: bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
     """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""

@@ -227,9 +227,9 @@ class Methods:
         """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
     def allclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
         """Whether `isclose` holds everywhere."""
-    def amax(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
+    def amax(self, dim: builtins.int | Sequence[builtins.int] | None = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-    def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
+    def amin(self, dim: builtins.int | Sequence[builtins.int] | None = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
         """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""

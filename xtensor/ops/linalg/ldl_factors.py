@@ -242,7 +242,7 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) ->
 
     Shape: `LD` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)`, result `(*, n, k)`.
 
-    Raises: RuntimeError where sizes do not fit, and for bool and integer tensors.
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     name = "torch.linalg.ldl_solve"
     checks.check_square(name, LD)

@@ -98,6 +98,8 @@ def logdet(input: Tensor) -> Tensor:
 
     Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("logdet", "input", 1, "Tensor", input)
     checks.check_floating("logdet", input.dtype, low_precision=False)
     sign, log = slogdet(input)
     return log + sign.log()
@@ -542,7 +544,7 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
 
     Shape: `x` and `y` broadcast to `(*)`; result `(*)` without the dimension `dim`.
 
-    Raises: RuntimeError where sizes do not fit, and for bool and integer tensors.
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     checks.check_floating("linalg.vecdot", dtype_of(x))
     a, b = promote(x, y)
