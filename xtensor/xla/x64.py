@@ -63,7 +63,11 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """`jax.jit(function, **options)` whose calls with arrays alone have 64-bit types, whatever the caller's JAX is set to.
 
     Python and NumPy numbers need `call`: JAX would narrow them on their way in. Compiled programs are kept on disk.
+
+    Raises: TypeError for static arguments: programs are told apart by their arrays alone.
     """
+    if not {"static_argnums", "static_argnames"}.isdisjoint(options):
+        raise TypeError("jit() takes no static arguments: make a function for each of their values")
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
             return _with_own_miss(function, options)
