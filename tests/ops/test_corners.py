@@ -344,6 +344,23 @@ test_pools_of_nothing_and_of_too_much = expressions(
     """
 )
 
+test_numbers_beyond_int64 = expressions(
+    """
+    T.ones(2) + (2**63 + 5)
+    T.ones(2) < 2**64 - 1
+    T.ones(2).clamp(max=2**63)
+    T.ones(2) ** 2**63
+    T.where(T.ones(2) > 0, T.ones(2), 2**63)
+    T.ones(2, dtype=T.complex64) * 2**63
+    T.ones(2, dtype=T.int64) + (2**63 + 5)
+    T.tensor([2**63 + 5, 3], dtype=T.uint64) == 2**63 + 5
+    T.ones(2).masked_fill(T.ones(2) > 0, 2**63)
+    T.ones(2) + 2**64
+    T.ones(2) * (-2**63 - 1)
+    T.ones(2).add_(2**63)
+    """
+)
+
 
 def test_views_of_samples_stay_within_them() -> None:
     x = xtensor.arange(6.0).view(2, 3)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from .. import checks, devices
-from ..tensor import Tensor
+from .. import checks, devices, dtypes
+from ..tensor import Tensor, wrap
 from ..xla.number_arrays import size_as
 from ..xla.symbolic import is_open
 from ..xla.x64 import call
@@ -17,6 +18,7 @@ __all__ = ["NUMBERS", "SCALARS", "is_odd", "odd", "prepare"]
 
 NUMBERS = (int, float, complex, bool)
 SCALARS = frozenset(NUMBERS)
+LEAST = -(2**63)
 
 
 def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
@@ -30,6 +32,9 @@ def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any
             check_static(op, i + 1, parameter, value)
             fixed.append(static(value))
     key = tuple(fixed)
+    if any(type(v) is int and not LEAST <= v < -LEAST for v in runtime):
+        kinds = [v.dtype for v in runtime if isinstance(v, Tensor)]
+        runtime = [fitted(v, kinds) if type(v) is int else v for v in runtime]
     check_devices(op, runtime)
     return runtime, key
 
@@ -100,9 +105,22 @@ def number(op: Operator, parameter: Any, position: int, value: Any) -> Any:
             return call(size_as, value, np.int64)
         else:
             raise wrong(op, parameter, position, value)
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        raise RuntimeError("Overflow when unpacking long long")
     return value
+
+
+def fitted(value: int, kinds: list[dtypes.dtype]) -> Any:
+    """An int beside tensors of these dtypes: above int64 it is a uint64, which is a float to floats and wraps around to integers."""
+    if LEAST <= value < -LEAST:
+        return value
+    if not 0 <= value < 2**64:
+        raise OverflowError(
+            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        )
+    if any(kind.is_floating_point or kind.is_complex for kind in kinds):
+        return float(value)
+    if dtypes.uint64 in kinds:
+        return wrap(call(jnp.asarray, np.uint64(value)))
+    return value - 2**64
 
 
 def wrong(op: Operator, parameter: Any, position: int, value: Any) -> TypeError:
