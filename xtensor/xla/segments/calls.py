@@ -268,8 +268,11 @@ def finish(why: str = "a pause") -> None:
 
 
 def finish_before_fork() -> None:
-    """Run what waits: a process that is forked cannot, which has none of XLA's threads."""
+    """Run what waits, and wait for what runs: a process that is forked has none of XLA's threads, which would end it."""
     finish()
+    for array in jax.live_arrays():
+        with contextlib.suppress(RuntimeError):  # what failed, or was given up meanwhile
+            array.block_until_ready()
 
 
 if hasattr(os, "register_at_fork"):
