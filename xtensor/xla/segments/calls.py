@@ -16,6 +16,7 @@ from ..cache import BoundedCache, bounded, clear_all
 from ..compiles import watched
 from ..executables import form_named, interned
 from ..jax_internals import programs as inside
+from ..jax_internals import started
 from ..memory import LARGE, within
 from ..pending import Pending, Work, processors, settled, workers
 from ..sizes.spans import Uncut, is_uncut
@@ -270,6 +271,8 @@ def finish(why: str = "a pause") -> None:
 def finish_before_fork() -> None:
     """Run what waits, and wait for what runs: a process that is forked has none of XLA's threads, which would end it."""
     finish()
+    if started is None or not started():  # asking for arrays would start XLA, which a child cannot have
+        return
     for array in jax.live_arrays():
         with contextlib.suppress(RuntimeError):  # what failed, or was given up meanwhile
             array.block_until_ready()
