@@ -525,7 +525,8 @@ def test_what_is_computed_can_be_read_by_a_forked_child():
         made = (made @ start).mul_(1e-3)
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it ends a process that waits in XLA, which no handler does
+        # It ends a process that waits in XLA, which no handler does.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(60)
         os._exit(0 if made[3, 5].numpy() > 0 else 1)
     _, status = os.waitpid(child, 0)
