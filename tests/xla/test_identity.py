@@ -13,6 +13,7 @@ import pytest
 from xtensor import dtypes, interop
 from xtensor.operators.operator import REGISTRY
 from xtensor.xla.identity import Unknown, digest_of, sources
+from xtensor.xla.x64 import jit
 
 
 def ours(function):
@@ -88,3 +89,9 @@ def test_a_value_that_contains_itself_ends():
     assert digest_of(ours(again)) == digest_of(again)
     with pytest.raises(RecursionError):
         digest_of(values)
+
+
+def test_programs_take_no_static_arguments() -> None:
+    """Those of other values of one would be taken for each other: sparse gradients had another matrix's number of elements."""
+    with pytest.raises(TypeError, match="no static arguments"):
+        jit(lambda x, n: x * n, static_argnums=1)
