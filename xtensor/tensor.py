@@ -880,12 +880,14 @@ class Tensor(Methods):
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
-        counter = counter_of(self)
+        counter, before = counter_of(self), self._xt_view
+        if not isinstance(counter, Counter) and (before is None or before.base is None):
+            counter = Counter(counter.version)  # it holds no memory; a view goes on counting with its base
         capture.moved(False)
         self._xt_storage, edge = source._xt_storage, self._xt_edge
         view = make_view(
             source._xt_storage,
-            counter if isinstance(counter, Counter) else Counter(counter.version),
+            counter,
             source.dtype,
             sizes_of(source),
             strides_of(source),

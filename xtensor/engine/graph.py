@@ -66,6 +66,10 @@ class NodeMeta:
         self.metadata: dict[Any, Any] | None = None
 
 
+SPELLED_OUT = ("CopyBackwards", "CopySlices", "Error")
+"""Nodes that no operator has, which PyTorch names with the namespace of their classes."""
+
+
 def name_of(node: Any) -> str:
     """The name of a node's class, whatever its context holds under `name`."""
     return type(node).name(node)
@@ -122,10 +126,11 @@ class Node:
 
     def name(self) -> str:
         """The name shown in messages and drawings."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in SPELLED_OUT else name
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
 
     def __call__(self, *grads: Any) -> Any:
         """Run the node by hand on one gradient per output, without hooks."""

@@ -44,6 +44,7 @@ from ..engine import modes
 from ..engine.modes import DecoratorContext
 from ..engine.profile_report import format_time
 from ..func import vmap
+from ..fx.fake_tensors import FAKES
 from ..library import Library, infer_schema
 from ..nn import grad as nn_grad
 from ..nn import init
@@ -620,6 +621,7 @@ NAMES: dict[str, Any] = {
     "_debug_has_internal_overlap": internal_overlap,
     "_mkldnn": dtypes.mkldnn,
     **ENGINE,
+    **FAKES,
     **FILES,
     **KERNELS,
     **TRAINING,

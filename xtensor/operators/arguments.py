@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, devices, dtypes
+from ..storage import WrapperStorage
 from ..tensor import Tensor, wrap
 from ..xla.number_arrays import size_as
 from ..xla.symbolic import is_open
@@ -176,6 +177,8 @@ def check_devices(op: Operator, runtime: list[Any]) -> None:
     place = next(iter(places)) if len(places) == 1 else devices.meeting(places)
     if place is None:
         checks.check_same_device(op.name, [t for t in tensors if t.device in places])
+    if any(isinstance(t._xt_storage, WrapperStorage) for t in tensors):
+        return  # whose class says what becomes of them
     for i, v in enumerate(runtime):
         if isinstance(v, Tensor) and v.device is not place:
             runtime[i] = v.to(place)

@@ -42,6 +42,7 @@ from . import calls
 from .attach import attach
 from .functions import codegen
 from .functions.deferred import as_method
+from .functions.node_names import NODES
 from .functions.shown import with_raises
 from .nodes import OpNode
 from .operator import REGISTRY, Operator, Views
@@ -93,6 +94,7 @@ def declare(
     copies: bool = False,
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
+    node = node or NODES.get(name)
     title, namer = (node, None) if isinstance(node, str) else (None, node)
     op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, title, returns)
     op.aliases = aliases

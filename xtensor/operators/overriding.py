@@ -8,6 +8,7 @@ methods that are written in Python, and properties, are asked from the first suc
 from __future__ import annotations
 
 import functools
+import operator
 import pathlib
 import sys
 import types
@@ -79,10 +80,18 @@ DRAWS = set(
     "bernoulli normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
 )
 """Draws of random numbers in the place of others, and by others."""
+OF_VALUES = ("nonzero", "masked_select", "unique", "unique_consecutive")
+"""Functions whose results' sizes are found out from values."""
+NUMBERS: dict[str, Callable[..., Any]] = {
+    "item": lambda value: value, "__bool__": bool, "__int__": int, "__float__": float, "__complex__": complex,
+    "__index__": operator.index,
+}  # fmt: skip
+"""Methods that read the one number of a tensor, and what they make of it."""
 LEAVES = FACTORIES.union(
-    "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
-    "new_full new_tensor new_empty_strided copy_ fill_ zero_ set_ resize_ resize_as_ as_strided_".split(),
+    "detach empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
+    "new_full new_tensor new_empty_strided copy_ fill_ zero_ set_ resize_ resize_as_ as_strided_ nonzero masked_select unique unique_consecutive".split(),
     DRAWS,
+    NUMBERS,
 )
 """Functions written in Python that classes and modes see below autograd, as operators."""
 MAKERS = (
@@ -509,8 +518,16 @@ def strangers(values: Iterable[Any]) -> list[Any]:
     return [value for value in flat(values) if not isinstance(value, Tensor)]
 
 
-def is_apart(name: str, args: Sequence[Any]) -> bool:
+def is_apart(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Whether autograd has nothing to do with a call of one of the `LEAVES`."""
+    if name in OF_VALUES:
+        return (
+            "as_tuple" not in kwargs
+            and "out" not in kwargs
+            and (bool(state.mode & NO_GRAD) or not args[0].requires_grad)
+        )
+    if name in NUMBERS:
+        return args[0].numel() == 1
     if name not in ("copy_", "fill_", "zero_") or state.mode & NO_GRAD:
         return True
     return not any(isinstance(a, Tensor) and a.requires_grad for a in args)
@@ -519,7 +536,8 @@ def is_apart(name: str, args: Sequence[Any]) -> bool:
 def answered(name: str, found: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
     """A call of one of the `LEAVES` as who is asked below autograd answers it."""
     wish = bool(kwargs.pop("requires_grad", False))
-    name = "_local_scalar_dense" if name == "item" else name
+    if name in NUMBERS:
+        return NUMBERS[name](dispatched(find("_local_scalar_dense", args, {}), found, args, {}))
     given = {key: value for key, value in kwargs.items() if value is not None}
     if name in MAKERS:
         args, given = as_made(name, args, given)
@@ -598,7 +616,7 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
                 return answer(asked, found, args, kwargs)
         if leaf and (dispatching or state.mode & DISPATCH_MODE):
             below = asked_about((*args, *kwargs.values()))
-            if below is not None and is_apart(name, args):
+            if below is not None and is_apart(name, args, kwargs):
                 return answered(name, below, args, kwargs)
         if state.mode & DISPATCH_MODE:
             whole = getattr(state.dispatch_modes[-1], "whole_call", None)

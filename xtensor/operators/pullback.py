@@ -24,6 +24,7 @@ from ..xla.segments import waiter, waiter_of_tuples
 from ..xla.x64 import call, facts, jit
 from .dependence import origin, piece, used
 from .derivatives import backward_function
+from .functions.node_names import node_of_derivative
 from .levels.crossing import crossed, crossings
 from .operator import MANY, Operator
 from .schema import Parameter, Schema
@@ -485,7 +486,8 @@ def derived(
     rules = {n: rule_of(kernel, n, examples, out, told) for n in ruled}
     parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
     name = op.name + "_backward"
-    return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
+    title = node_of_derivative(op.name, op.title)
+    return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules, title)
 
 
 def rule_of(

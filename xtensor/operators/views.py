@@ -50,6 +50,7 @@ from .below.dispatching import asked_about, dispatched, dispatching, parts
 from .declare import general
 from .dispatch import memory_order
 from .functions.deferred import as_method, deferred
+from .functions.node_names import node_of_derivative
 from .functions.overloads import unfit_call
 from .functions.shown import with_raises
 from .operator import MANY
@@ -72,7 +73,7 @@ class ViewOperator:
         self,
         name: str,
         make: Callable[..., Any],
-        node: str | None = None,
+        node: str | Callable[[ViewNode], str] | None = None,
         multiple: bool = False,
         separate: bool = False,
     ) -> None:
@@ -84,7 +85,8 @@ class ViewOperator:
         if separate:
             self.pieces = ViewOperator(name, lambda g, i, *args: make(g, *args)[i], node)
         self.doc = inspect.cleandoc(make.__doc__ or "")
-        title = node or "".join(part.capitalize() for part in name.split("_"))
+        self.namer = None if isinstance(node, str) else node
+        title = node if isinstance(node, str) else "".join(part.capitalize() for part in name.split("_"))
         self.node_class: type[ViewNode] = type(
             f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self, "_xt_identity": ("op",)}
         )
@@ -105,6 +107,10 @@ class ViewNode(Replayable):
 
     __slots__ = ("args", "aval", "dtype", "result", "sizes")
     op: ViewOperator
+
+    def name(self) -> str:
+        namer = self.op.namer
+        return type(self).__name__ if namer is None else namer(self)
 
     @property
     def _xt_metadata(self) -> tuple[Any, ...]:
@@ -140,9 +146,9 @@ class ViewNode(Replayable):
         if len(recipes) == 1:
             ((grad, (recipe, offset, order)),) = present
             if order is not None:
-                return (rearranged(grad, order, self.sizes),)
+                return (self.returned(grad, order),)
             if not isinstance(offset, Tracer):
-                return (view_adjoint(grad, offset, recipe=recipe),)
+                return (self.named(view_adjoint(grad, offset, recipe=recipe)),)
             op = view_adjoint.operator
             return (wrap(op.program((recipe,))(array_of(grad), offset)),)
         whole = len(present) == len(recipes) and all(
@@ -156,14 +162,37 @@ class ViewNode(Replayable):
         ):
             # Views are read by a program for all of them: within one for the sum each would be compiled by itself.
             own = [g if g._xt_view is None or type(g) is not Tensor else wrap(array_of(g)) for g in own]
-        return (
-            views_adjoint(
-                own,
-                recipes=tuple(r for _, (r, _, _) in present),
-                offsets=tuple(o for _, (_, o, _) in present),
-                along=tiled(self.op.make, self.sizes, self.args) if whole else None,
-            ),
+        found = views_adjoint(
+            own,
+            recipes=tuple(r for _, (r, _, _) in present),
+            offsets=tuple(o for _, (_, o, _) in present),
+            along=tiled(self.op.make, self.sizes, self.args) if whole else None,
         )
+        return (self.named(found),)
+
+    def returned(self, grad: Tensor, order: tuple[int, ...]) -> Tensor:
+        """The adjoint of a view that has every element once: nothing runs on the device where strides allow."""
+        if (
+            type(grad) is not Tensor
+            or modes.state.mode & (modes.DISPATCH_MODE | modes.NO_GRAD) != modes.NO_GRAD
+        ):
+            # As operators, by PyTorch's names where they are PyTorch's.
+            inverse = INVERSES.get(self.op.name)
+            if inverse is not None:
+                return inverse(grad, *self.args)
+            if order != tuple(range(len(order))):
+                grad = grad.permute(order)
+            return grad if sizes_of(grad) == self.sizes else grad.reshape(self.sizes)
+        return rearranged(grad, order, self.sizes)
+
+    def named(self, found: Tensor) -> Tensor:
+        """A gradient, whose own node is called as PyTorch's."""
+        edge = found._xt_edge
+        if edge is not None and type(found) is Tensor and isinstance(edge[0], ADJOINT):
+            edge[0].__class__ = adjoint_class(
+                type(edge[0]), node_of_derivative(self.op.name, type(self).__name__)
+            )
+        return found
 
     def hint(self) -> Any:
         return self.sizes
@@ -198,6 +227,12 @@ class ViewNode(Replayable):
         if values:
             recipes = [(recipes[0][0], values[0], None)]
         return made.adjoint(grads, recipes)
+
+
+@bounded(256)
+def adjoint_class(kind: type, name: str) -> type:
+    """The class of an adjoint's node under a name."""
+    return type(name, (kind,), {"__slots__": ()})
 
 
 @bounded(4096)
@@ -256,10 +291,19 @@ def tiled(make: Callable[..., Any], sizes: tuple[int, ...], args: tuple[Any, ...
     return None
 
 
+INVERSES: dict[str, Callable[..., Tensor]] = {
+    "matrix_transpose": lambda grad: grad.mT,
+    "swapaxes": lambda grad, *dims: grad.swapaxes(*dims),
+    "swapdims": lambda grad, *dims: grad.swapdims(*dims),
+    "t": lambda grad: grad.t(),
+    "transpose": lambda grad, *dims: grad.transpose(*dims),
+    "unsqueeze": lambda grad, dim: grad.squeeze(dim),
+}
+"""Of views that others undo."""
+
+
 def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
-    """The adjoint of a view that has every element once: nothing runs on the device where strides allow."""
-    if type(grad) is not Tensor or modes.state.mode & (modes.DISPATCH_MODE | modes.NO_GRAD) != modes.NO_GRAD:
-        return grad.permute(order).reshape(sizes)
+    """A gradient whose dimensions lie in an order, with the sizes that it has in this one."""
     g = geometry_of(grad)
     permuted = Geometry(tuple([g[0][d] for d in order]), tuple([g[1][d] for d in order]), g[2])
     found = permuted if permuted.sizes == sizes else reshape(permuted, sizes)
@@ -292,6 +336,7 @@ def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any, along: An
 
 
 view_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(key)
+ADJOINT = view_adjoint.operator.node_class, views_adjoint.operator.node_class
 views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key[:2])
 
 
@@ -410,7 +455,7 @@ def view(
     *,
     name: str | None = None,
     aliases: tuple[str, ...] = (),
-    node: str | None = None,
+    node: str | Callable[[ViewNode], str] | None = None,
     varargs: str | None = None,
     multiple: bool = False,
     separate: bool = False,

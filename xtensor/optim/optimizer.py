@@ -606,7 +606,7 @@ class RuleOptimizer(Optimizer):
                 if found is not None and found[0] is array:
                     count = found[1]
                 else:
-                    count = 0.0 if type(array) is MetaArray else float(np.asarray(array))
+                    count = 0.0 if isinstance(array, MetaArray) else float(np.asarray(array))
             counts.append(count)
         return counts
 

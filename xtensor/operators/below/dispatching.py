@@ -19,6 +19,7 @@ from ...xla.signals import from_start
 
 __all__ = [
     "DISABLED_DISPATCH",
+    "Asked",
     "Declined",
     "DispatchPushed",
     "asked_about",

@@ -482,7 +482,6 @@ def _linear_weight(grad: Array, input: Array, weight_shape: Any) -> Array:
 @general(
     autocast="short",
     out="exact",
-    node="Addmm",
     derivatives=dict(input=_linear_input, weight=_linear_weight, bias=lambda grad: grad),
 )
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:

@@ -177,7 +177,7 @@ def average_rule(n: int) -> dict[str, Any]:
     return {"input": rule}
 
 
-@general(formats=True, node="AdaptiveAvgPool1D", derivatives=average_rule(1))
+@general(formats=True, node="SqueezeBackward1", derivatives=average_rule(1))
 def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array:
     """The means of `output_size` windows over the last dimension.
 
@@ -265,7 +265,7 @@ def maximum_rule(n: int) -> dict[str, Any]:
     return {"input": rule}
 
 
-@general(formats=True, name="adaptive_max_pool1d", node="AdaptiveMaxPool1D", derivatives=maximum_rule(1))
+@general(formats=True, name="adaptive_max_pool1d", node="SqueezeBackward1", derivatives=maximum_rule(1))
 def maxima1d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool1d` with indices."""
     return _maxima(1, input, output_size)
@@ -363,11 +363,17 @@ def _unpool_grad(grad: Array, indices: Array, input_shape: Any, output_size: Any
     return jnp.take_along_axis(flat, indices.reshape((lead, -1)), axis=1).reshape(tuple(input_shape))
 
 
+def unpooled(node: Any) -> str:
+    """The name of the node, by the dimensions that are pooled."""
+    n = len(node.argument("output_size"))
+    return f"MaxUnpool{n}DBackward0" if n > 1 else "SqueezeBackward1"
+
+
 @general(
     formats=True,
     autocast=dict(cpu="float32"),
     name="max_unpool",
-    node="MaxUnpool",
+    node=unpooled,
     derivatives=dict(input=_unpool_grad),
 )
 def unpool(input: Array, indices: Array, output_size: Sequence[int]) -> Array:

@@ -310,9 +310,7 @@ def check_smoothing(smoothing: float) -> None:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
 
 
-@general(
-    autocast="float32", name="soft_cross_entropy", node="CrossEntropy", derivatives=FROM_KERNEL, copies=True
-)
+@general(autocast="float32", name="soft_cross_entropy", derivatives=FROM_KERNEL, copies=True)
 def soft_entropy(
     input: Array,
     target: Array,

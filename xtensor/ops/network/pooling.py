@@ -412,8 +412,9 @@ def max_pools(n: int) -> tuple[Any, Any]:
     values.__doc__, indexed.__doc__ = f"`{name}` without indices.", f"`{name}` with indices."
     cast = dict(cpu="float32") if n == 3 else None
     declared = functools.partial(general, formats=True, derivatives=dict(input=rule))
-    of_values = declared(name=f"{name}_values", node=f"MaxPool{n}D", autocast=cast)(values)
-    of_pairs = declared(name=f"{name}_indexed", node=f"MaxPool{n}DWithIndices")(indexed)
+    title = f"MaxPool{n}DWithIndices" if n > 1 else "SqueezeBackward1"
+    of_values = declared(name=f"{name}_values", node=title, autocast=cast)(values)
+    of_pairs = declared(name=f"{name}_indexed", node=title)(indexed)
     for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
         function.__name__ = function.__qualname__ = title
         function.__module__ = "xtensor"
@@ -532,7 +533,7 @@ def avg_rule_1d(
     )
 
 
-@general(node="AvgPool1D", derivatives=dict(input=avg_rule_1d))
+@general(node="SqueezeBackward1", derivatives=dict(input=avg_rule_1d))
 def avg_pool1d(
     input: Array,
     kernel_size: int | Sequence[int],

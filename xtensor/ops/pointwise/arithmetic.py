@@ -298,7 +298,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     aliases=(),
     exact=Exact(operator.floordiv),
     refuses=refuse_zero_divisors,
-    node="NotImplemented",
+    node=lambda node: "torch::autograd::NotImplemented",
     derivatives=dict(input=not_implemented("floor_divide"), other=not_implemented("floor_divide")),
 )
 def floor_divide(input: Operand, other: Operand) -> Array:

@@ -294,7 +294,7 @@ def nextafter(input: Array, other: Array) -> Array:
 
 @pointwise(
     out="exact numbers",
-    node="NotImplemented",
+    node=lambda node: "torch::autograd::NotImplemented",
     derivatives=dict(input=not_implemented("heaviside"), values=not_implemented("heaviside")),
 )
 def heaviside(input: Array, values: Array) -> Array:

@@ -109,7 +109,7 @@ def nanmedian_all(input: Array) -> Array:
 
 @reduction(
     name="median_dim",
-    node="Median",
+    node="MedianBackward1",
     method=False,
     out="exact",
     returns=("values", "indices"),
@@ -122,7 +122,7 @@ def median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ..
 
 @reduction(
     name="nanmedian_dim",
-    node="Nanmedian",
+    node="NanmedianBackward1",
     method=False,
     out="exact",
     returns=("values", "indices"),

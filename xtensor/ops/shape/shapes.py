@@ -395,8 +395,15 @@ def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geomet
 # -- sizes
 
 
+def squeezed(node: Any) -> str:
+    """The name of the node of `squeeze`: of all dimensions, of one, or of several."""
+    dim = node.args[0] if node.args else None
+    return f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}"
+
+
 @view(
     varargs="dim",
+    node=squeezed,
     signatures=("Tensor input", "Tensor input, int dim", "Tensor input, tuple of ints dim"),
 )
 def squeeze(g: Geometry, dim: Dims | None = None) -> Geometry:

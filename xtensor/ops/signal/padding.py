@@ -197,11 +197,22 @@ def _border_grad(grad: Array, input_shape: Any, pad: Any, border: str) -> Array:
     return jax.linear_transpose(lambda x: pad_all(x, pad, border), like)(grad)[0]
 
 
+def padding_node(node: Any) -> str:
+    """The name of the node, by what the borders are and the dimensions that have some."""
+    border = BORDERS.get(node.argument("border"))
+    return (
+        f"{border}Pad{len(node.argument('pad')) // 2}DBackward0" if border else "torch::autograd::CopySlices"
+    )
+
+
+BORDERS = {"reflect": "Reflection", "replicate": "Replication"}
+
+
 @general(
     autocast=dict(cpu="float32"),
     formats=True,
     name="border_pad",
-    node="Pad",
+    node=padding_node,
     derivatives=dict(input=_border_grad),
 )
 def border_pad(input: Array, pad: Sequence[int], border: str) -> Array:

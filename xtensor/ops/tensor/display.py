@@ -11,6 +11,7 @@ from ... import printing
 from ...engine import modes
 from ...engine.graph import name_of
 from ...operators.attach import attach_methods
+from ...storage import WrapperArray
 from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
 from ...xla.levels import KINDS, Batched, Dual, Leveled
@@ -36,8 +37,13 @@ def plain_text_of(tensor: Tensor, contents: str | None) -> str:
     name = "tensor" if kind is Tensor else kind.__dict__.get("_prints_as", kind.__name__)
     shape, dtype, device = tuple(tensor.shape), tensor.dtype, tensor.device
     # Of a tensor that lies in several processes none prints the values: that would take all of them.
-    meta = device.type == "meta" or (
-        device.sharding is not None and not (device.sharding.is_fully_addressable or is_replicated(tensor))
+    meta = (
+        device.type == "meta"
+        or type(tensor._xt_storage.raw) is WrapperArray
+        or (
+            device.sharding is not None
+            and not (device.sharding.is_fully_addressable or is_replicated(tensor))
+        )
     )
     edge = grad_fn_name(tensor)
     suffixes = printing.suffixes(
@@ -115,7 +121,7 @@ def grad_fn_name(tensor: Tensor) -> str | None:
         node = tensor.grad_fn
     except RuntimeError:  # a view made without a graph, whose base was written with one
         return "Invalid"
-    return None if node is None else name_of(node)
+    return None if node is None else name_of(node).rpartition("::")[2]
 
 
 @bounded(256)
