@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+import xtensor
 from tests.oracle import Cases, attempt, facts, leaf
 
 case = Cases()
@@ -528,3 +531,34 @@ def transposed_leaf_in_place(T):
 
 
 test_views = case.test()
+
+
+@pytest.mark.parametrize(
+    "size, stride, offset",
+    [((2, 3), (4, 1), 0), ((6,), (1,), 2), ((4,), (1,), 14), ((2, 2), (1, 2), 3), ((0,), (1,), 0)],
+)
+@pytest.mark.parametrize("form", ["rows", "columns"])
+def test_what_as_strided_reads_outside_of_its_input_has_no_part_in_the_gradient(size, stride, offset, form):
+    torch = pytest.importorskip("torch")
+
+    def gradient(lib):
+        part = lib.arange(24.0)[4:16].view(3, 4)
+        x = (part if form == "rows" else part.t()).detach().requires_grad_()
+        read = lib.as_strided(x, size, stride, offset)
+        (found,) = lib.autograd.grad((read * lib.arange(1.0, read.numel() + 1).reshape(read.shape)).sum(), x)
+        return found.tolist()
+
+    assert gradient(xtensor) == gradient(torch)
+
+
+def test_pieces_at_places_that_a_tensor_says_have_gradients():
+    x = xtensor.arange(10.0).reshape(5, 2).requires_grad_()
+    pieces = xtensor.tensor_split(x, xtensor.tensor([1, 3]))
+    assert [p.shape[0] for p in pieces] == [1, 2, 2]
+    (pieces[1] * pieces[1]).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [4.0, 6.0], [8.0, 10.0], [0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_view_of_more_dimensions_than_numpy_has_is_read():
+    x = xtensor.arange(1.0).view([1] * 65)
+    assert (x + 1).dim() == 65 and x.clone().dim() == 65

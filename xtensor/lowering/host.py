@@ -22,6 +22,8 @@ __all__ = ["HostAdjoint", "HostReader", "HostWriter", "host_array", "is_host_rea
 
 OFTEN = 64
 """Calls that are answered so."""
+MOST_DIMS = 32
+"""Dimensions that every NumPy has."""
 LARGEST = 1 << 18
 """Bytes of the views, and elements of the arrays, that are read so."""
 
@@ -30,6 +32,7 @@ def is_host_readable(recipe: Recipe) -> bool:
     """Whether NumPy can read a view: small, of its array's dtype (none of 8 bits), without bits or stacked parts."""
     return (
         recipe.dtype == recipe.base_dtype
+        and len(recipe.sizes) <= MOST_DIMS
         and (recipe.dtype.itemsize > 1 or recipe.dtype.kind in "biu")
         and not (recipe.conj or recipe.neg or recipe.stacked or recipe.access.kind == "empty")
         and at_most(prod(recipe.sizes) * recipe.dtype.itemsize, LARGEST)

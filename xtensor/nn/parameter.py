@@ -9,7 +9,7 @@ from typing import Any
 from .. import capture, devices, dtypes
 from ..operators.below.dispatching import dispatches, twin
 from ..operators.operator import REGISTRY
-from ..operators.overriding import DISABLED, SubclassesOff, asks, by_default
+from ..operators.overriding import DISABLED, SubclassesOff, asks, by_default, is_foreign
 from ..operators.views import VIEWS
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
@@ -95,6 +95,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data is None:
             data = empty(0)
         if not isinstance(data, Tensor):
+            if is_foreign(type(data)):
+                raise TypeError(
+                    "Parameter: a tensor of PyTorch's was given to xtensor: convert it by xtensor.interop.torch.from_torch"
+                )
             raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         kind = type(data)
         if dispatches(kind) or (asks(kind) and not by_default(kind)):

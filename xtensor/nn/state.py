@@ -6,11 +6,14 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .. import checks
 from ..compat import __future__ as conversion
 from ..engine import no_grad
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..errors import noted
+from ..ops.create.ingest import as_tensor
 from ..ops.tensor.swapping import swap_tensors
 from ..tensor import Tensor
 from .hooks import WrappedHook
@@ -207,6 +210,8 @@ class StateDict:
     def _load_member(
         self, name: str, member: Tensor, key: str, source: Any, assign: bool, error_msgs: list[str]
     ) -> None:
+        if not isinstance(source, (Tensor, np.ndarray)) and hasattr(source, "__dlpack__"):
+            source = as_tensor(source)  # another library's: PyTorch's weights as they are
         if not isinstance(source, Tensor):
             error_msgs.append(
                 f'While copying the parameter named "{key}", expected {checks.spelled("Tensor")} or Tensor-like object '

@@ -49,6 +49,7 @@ __all__ = [
     "by_default",
     "claimed",
     "default_answer",
+    "is_foreign",
     "is_property",
     "overloaded",
     "popped",
@@ -74,6 +75,8 @@ SPARSE = frozenset(
 """And those that are made of others below autograd."""
 INGESTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
 """Those of them that take anything, and ask no argument."""
+TAKING = frozenset(("__getitem__", "__setitem__"))
+"""Those that take tensors of other libraries."""
 SPREAD = frozenset("empty zeros ones rand randn new_empty new_zeros new_ones".split())
 """Those whose sizes may be so many arguments."""
 DRAWS = set(
@@ -188,6 +191,10 @@ def answer(func: Callable[..., Any], relevant: Sequence[Any], args: Any, kwargs:
             return made
         refused.append(f"mode object {mode!r}")
     for value in relevant:
+        if not isinstance(value, Tensor) and is_foreign(type(value)):
+            raise TypeError(
+                f"{checks.spelled(name_of(func))}: a tensor of PyTorch's was given to xtensor: convert it by xtensor.interop.torch.from_torch"
+            )
         asked = value.__torch_function__
         if getattr(asked, "__self__", None) is value and asked is not DISABLED:
             checks.warn(
@@ -240,9 +247,28 @@ def default_answer(
     """The call itself, whose results become tensors of the class: what `Tensor.__torch_function__` does."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
+    refuse_foreign(func)
     with SubclassesOff():
         made = func(*args, **(kwargs or {}))
     return made if func in nowrap() else converted(made, cls)
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a class or function is PyTorch's own, where PyTorch itself is loaded: else what is here is called so."""
+    if str(getattr(value, "__module__", None)).partition(".")[0] != "torch":
+        return False
+    return getattr(getattr(sys.modules.get("torch"), "_C", None), "__file__", None) is not None
+
+
+def refuse_foreign(func: Any) -> None:
+    """TypeError for a function of PyTorch's own, which would ask again and again."""
+    if not (isinstance(func, types.BuiltinFunctionType) or is_foreign(getattr(func, "__objclass__", func))):
+        return
+    raise TypeError(
+        f"{func.__name__}: a function of PyTorch's own was called with a tensor of xtensor. `import torch.nn.functional as F` imports "
+        "PyTorch, also after `import xtensor as torch`: take it from xtensor (`F = torch.nn.functional`), run the program by "
+        "`python -m xtensor`, or convert by xtensor.interop.torch"
+    )
 
 
 @bounded(1)
@@ -611,7 +637,10 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
     def ask(args: Any, kwargs: dict[str, Any]) -> Any:
         if state.overrides_off < 2:
             values = (*args, *kwargs.values())
-            found = claimed(() if name in INGESTS else strangers(values) if modes_only else values)
+            asked_of = () if name in INGESTS else strangers(values) if modes_only else values
+            if name in TAKING:
+                asked_of = [v for v in flat(asked_of) if not is_foreign(type(v))]
+            found = claimed(asked_of)
             if found is not None:
                 return answer(asked, found, args, kwargs)
         if leaf and (dispatching or state.mode & DISPATCH_MODE):

@@ -229,6 +229,12 @@ class ViewNode(Replayable):
         return made.adjoint(grads, recipes)
 
 
+def plain(numbers: Tensor) -> Any:
+    """What a tensor as an argument says, to be kept: a number, or several."""
+    found = numbers.tolist()
+    return tuple(found) if type(found) is list else found
+
+
 @bounded(256)
 def adjoint_class(kind: type, name: str) -> type:
     """The class of an adjoint's node under a name."""
@@ -403,7 +409,7 @@ def alias_of(
         node.sizes = storage.raw.shape if old is None else old.sizes
         node.dtype = FROM_NUMPY[storage.raw.dtype] if old is None else old.dtype
         node.args = tuple(
-            [tuple(a) if type(a) is list else a.item() if type(a) is Tensor else a for a in args]
+            [tuple(a) if type(a) is list else plain(a) if type(a) is Tensor else a for a in args]
         )
         node.aval = ViewAval(view)
         node.result = (

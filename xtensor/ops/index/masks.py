@@ -339,6 +339,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("nonzero", "input", 1, "Tensor", input)
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     refuse_dynamic(input, "nonzero")

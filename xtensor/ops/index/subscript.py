@@ -20,7 +20,7 @@ from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
 from ...xla.levels import KINDS
 from ...xla.symbolic import Inconclusive, at_most, is_open
-from ..create.ingest import host_array, infer_dtype
+from ..create.ingest import as_tensor, host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
 __all__ = ["COVERED", "INT", "INTS", "Pick", "is_mask", "select_all", "select_first", "subscript", "whole"]
@@ -108,6 +108,8 @@ def as_array(item: Any) -> Any:
         return from_sequence(item)
     if isinstance(item, jax.Array):
         return wrap(item, shared=True)
+    if hasattr(item, "__dlpack__") and not isinstance(item, np.generic):  # another library's
+        return as_tensor(item)
     if isinstance(item, (list, tuple, range, str, bytes)) or (
         hasattr(item, "__getitem__") and hasattr(item, "__len__") and not isinstance(item, (dict, np.generic))
     ):

@@ -494,9 +494,11 @@ def as_strided(
         return alias_of(AS_STRIDED, input, found, ())
     sizes, strides = tuple(sizes_of(input)), tuple(strides_of(input))
     args = (found.sizes, found.strides, found.offset - start)
-    if strides == geometry.contiguous_strides(sizes):
+    # What lies outside of the input, in memory that it shares, has no part in its gradient.
+    within = start <= found.offset and found.offset + reach(found) < start + geometry.numel(sizes)
+    if within and strides == geometry.contiguous_strides(sizes):
         return alias_of(AS_STRIDED, input, found, args)
-    if geometry.is_non_overlapping_and_dense(sizes, strides):
+    if within and geometry.is_non_overlapping_and_dense(sizes, strides):
         # The elements in memory order are a contiguous tensor, of which this is a strided view.
         return alias_of(AS_STRIDED, permute(input, memory_order(sizes, strides)), found, args)
     result = alias_of(AS_STRIDED, input, found, args)
