@@ -269,6 +269,8 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
         return np.asarray(array)
     if not on_host(view, array):
         return np.asarray(read_view(tensor._xt_storage, view))
+    if len(view.sizes) == 1 and view.strides[0] == 1:
+        return np.asarray(array).reshape(-1)[view.offset : view.offset + view.sizes[0]]
     if 0 in view.sizes:
         return np.empty(view.sizes, array.dtype)
     # Through bytes: NumPy strides no array of a type that is not its own, such as float8.

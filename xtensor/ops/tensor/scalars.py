@@ -134,6 +134,22 @@ def real_number(self: Tensor) -> Any:
     return value
 
 
+def as_int(self: Tensor) -> int:
+    view, storage = self._xt_view, self._xt_storage
+    raw = storage.raw
+    # What a loop over integers gives.
+    if (
+        type(storage) in OWN
+        and type(raw) is ARRAY
+        and type(view) is View
+        and not view.sizes
+        and raw.dtype.kind in "iu"
+        and on_host(view, raw)
+    ):
+        return np.asarray(raw).item(view.offset)
+    return int(real_number(self))
+
+
 def index(self: Tensor) -> int:
     view, storage = self._xt_view, self._xt_storage
     raw = storage.raw
@@ -195,7 +211,7 @@ attach_methods(
     __contains__=contains,
     __iter__=iterate,
     __reversed__=backwards,
-    __int__=lambda self: int(real_number(self)),
+    __int__=as_int,
     __float__=lambda self: float(real_number(self)),
     __complex__=lambda self: complex(single(self)),
 )
