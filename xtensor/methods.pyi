@@ -74,7 +74,7 @@ class Methods:
         """In-place version of `mul`."""
     def __index__(self) -> builtins.int:
         """__index__"""
-    def __int__(self) -> Any:
+    def __int__(self) -> builtins.int:
         """__int__"""
     def __invert__(self) -> Tensor:
         """`~input`; TypeError unless it is an integer or a bool."""
