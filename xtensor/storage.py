@@ -407,7 +407,9 @@ class UntypedStorage:
 
     __slots__ = ("__dict__", "__weakref__", "_xt_storage")
     is_sparse = False
-    filename = None
+    filename: str | None = None
+    # The bytes of a file that is shared; set by `compat.legacy`, which makes tensors over it.
+    shared_file: ClassVar[Callable[[Any, int], UntypedStorage]]
     _xt_made: ClassVar[weakref.WeakValueDictionary[int, UntypedStorage]] = weakref.WeakValueDictionary()
 
     def __init__(
@@ -591,16 +593,16 @@ class UntypedStorage:
 
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file, read where they are asked for.
+        """The bytes of a file, read where they are asked for; `shared`: the file's own memory, so that a write to the one shows in the other.
 
-        Differs from PyTorch: what is written does not reach the file, so `shared=True` is refused.
+        Differs from PyTorch: at most 1 MiB is shared.
 
         Example: `storage = xtensor.UntypedStorage.from_file(path, False, 100); x = xtensor.asarray(storage[4:8])`.
         """
         if shared:
-            raise RuntimeError(
-                "from_file(): a storage cannot share a file's memory in xtensor; use shared=False"
-            )
+            made = UntypedStorage.shared_file(filename, nbytes)
+            made.filename = str(filename)
+            return made
         size = os.stat(filename).st_size if nbytes == 0 else nbytes
         return HostBytes(np.memmap(filename, np.uint8, "r", shape=(size,)) if size else np.zeros(0, np.uint8))
 

@@ -1,5 +1,6 @@
 """Functions and methods that repeat others under older or rarer names: they give what PyTorch's give."""
 
+import numpy as np
 import pytest
 
 import xtensor
@@ -113,3 +114,15 @@ def test_older_norms_write_to_out() -> None:
     assert xtensor.frobenius_norm(x, [0, 1], out=out) is out and out.item() == pytest.approx(55**0.5)
     with pytest.raises(RuntimeError, match=r"dims must be different. Got \(0, 0\)"):
         xtensor.nuclear_norm(x, 0)
+
+
+def test_a_storage_shares_a_file(tmp_path):
+    path = tmp_path / "bytes"
+    storage = xtensor.UntypedStorage.from_file(path, True, 16)
+    assert storage.nbytes() == path.stat().st_size == 16 and storage.filename == str(path)
+    seen = xtensor.tensor([]).set_(storage, 0, (4,), (1,))
+    seen.fill_(2.0)
+    assert np.frombuffer(path.read_bytes(), np.float32).tolist() == [2.0] * 4
+    typed = xtensor.FloatStorage.from_file(path, True, 4)
+    typed[0] = 5.0
+    assert np.frombuffer(path.read_bytes(), np.float32).tolist() == [5.0, 2.0, 2.0, 2.0]

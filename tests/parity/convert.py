@@ -239,7 +239,9 @@ def leaves(value: Any, kind: type) -> list[Any]:
 def numpy_of(tensor: Any) -> np.ndarray:
     """The values of a tensor of either library; half floats as float32, complex numbers of halves as complex64."""
     if str(tensor.dtype).endswith("complex32"):
-        tensor = tensor.detach().to(torch.complex64 if isinstance(tensor, torch.Tensor) else xtensor.complex64)
+        tensor = tensor.detach().to(
+            torch.complex64 if isinstance(tensor, torch.Tensor) else xtensor.complex64
+        )
     if isinstance(tensor, torch.Tensor):
         tensor = tensor.detach().resolve_conj().resolve_neg()
         if tensor.is_sparse:

@@ -195,6 +195,14 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     return weight
 
 
+def shared_file(filename: Any, nbytes: int) -> UntypedStorage:
+    """The bytes of a file as a storage over its own memory."""
+    return from_file(filename, True, nbytes, dtype=dtypes.uint8).untyped_storage()
+
+
+UntypedStorage.shared_file = staticmethod(shared_file)
+
+
 def from_file(
     filename: Any, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, **options: Any
 ) -> Tensor:

@@ -346,10 +346,7 @@ class LegacyStorage(metaclass=LegacyMeta):
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
-        """The elements of a file, read where they are asked for.
-
-        Differs from PyTorch: what is written does not reach the file, so `shared=True` is refused.
-        """
+        """The elements of a file, as `UntypedStorage.from_file` has its bytes."""
         bytes_of = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
         return TypedStorage(wrap_storage=bytes_of, dtype=cls.dtype)
 
