@@ -633,6 +633,8 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
 
     # Functions of `nn.init` have names of draws, too, which they call.
     leaf = name in LEAVES and not (name in DRAWS and ".ops." not in function.__module__)
+    # What is read of a value is told by its own name to who records whole calls.
+    by_value = name in OF_VALUES or (name in NUMBERS and name != "item")
 
     def ask(args: Any, kwargs: dict[str, Any]) -> Any:
         if state.overrides_off < 2:
@@ -643,14 +645,13 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
             found = claimed(asked_of)
             if found is not None:
                 return answer(asked, found, args, kwargs)
-        if leaf and (dispatching or state.mode & DISPATCH_MODE):
+        whole = getattr(state.dispatch_modes[-1], "whole_call", None) if state.mode & DISPATCH_MODE else None
+        if leaf and (whole is None or not by_value) and (dispatching or state.mode & DISPATCH_MODE):
             below = asked_about((*args, *kwargs.values()))
             if below is not None and is_apart(name, args, kwargs):
                 return answered(name, below, args, kwargs)
-        if state.mode & DISPATCH_MODE:
-            whole = getattr(state.dispatch_modes[-1], "whole_call", None)
-            if whole is not None:
-                return whole(asked, plain, args, kwargs)
+        if whole is not None:
+            return whole(asked, plain, args, kwargs)
         if modes_only and not (name in INGESTS and args and getattr(type(args[0]), "_xt_arms_late", False)):
             with SubclassesOff():
                 made = plain(*args, **kwargs)
