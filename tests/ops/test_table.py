@@ -19,7 +19,7 @@ from xtensor.xla import sizes
 FACETS = {**facets.FACETS, "meta": on_meta.meta}
 
 
-SAMPLED = {"second_gradient": 6, "layouts": 4, "inplace": 2, "meta": 3}
+SAMPLED = {"gradient": 2, "second_gradient": 6, "layouts": 4, "inplace": 2, "meta": 3}
 """Facets that compile much and break seldom, and one in how many rows a sampled run has them for."""
 
 
@@ -81,7 +81,7 @@ def test_pointwise_and_reducing_rows_try_0d_and_empty_tensors(row: Row):
     assert any(0 in shape for shape in shapes)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("row", [r for r in ROWS if r.covers], ids=str)
 def test_internal_operators_run_in_their_row(row: Row, monkeypatch):
     """What a row says it covers runs: an operator shows in its kernel, traced anew; a view in its node."""
