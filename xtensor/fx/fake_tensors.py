@@ -194,10 +194,11 @@ class FakeTensorMode(TorchDispatchMode):
         name = func._opname
         if name == "detach" and not isinstance(args[0], FakeTensor):
             return func(*args, **kwargs)
-        if name in KEPT and isinstance(args[0], FakeTensor) and args[0].constant is not None:
-            return func(args[0].constant)
         if name == "_local_scalar_dense":
-            raise DataDependentOutputException(func)
+            known = args[0].constant if isinstance(args[0], FakeTensor) else args[0]
+            if known is None:
+                raise DataDependentOutputException(func)
+            return func(known)
         if name in DYNAMIC:
             raise DynamicOutputShapeException(func)
         fakes: list[FakeTensor] = []
@@ -215,7 +216,7 @@ class FakeTensorMode(TorchDispatchMode):
                 return leaf
             if not (self.allow_non_fake_inputs or leaf.dim() == 0):
                 raise AssertionError(
-                    f"Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. "
+                    "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. "
                     f"Found in {func}({', '.join(map(shown, args))})"
                 )
             return lowered(self.from_tensor(leaf))
@@ -235,12 +236,12 @@ class FakeTensorMode(TorchDispatchMode):
             except NotImplementedError as error:
                 raise UnsupportedOperatorException(func) from error
             constant = self.constant_of(func, fakes, args, kwargs)
-        known = {id(fake.elem): fake for fake in fakes}
+        own = {id(fake.elem): fake for fake in fakes}
 
         def above(leaf: Any) -> Any:
             if not isinstance(leaf, Tensor) or isinstance(leaf, FakeTensor):
                 return leaf
-            same = known.get(id(leaf))
+            same = own.get(id(leaf))
             return FakeTensor(self, leaf, place, constant) if same is None else same
 
         return trees.tree_map(above, found)
@@ -272,18 +273,12 @@ class FakeTensorMode(TorchDispatchMode):
             return devices.current()
         if func._opname in BY_FIRST:
             return fakes[0].fake_device
-        found, number = None, True
-        for fake in fakes:
-            scalar = fake.dim() == 0 and fake.fake_device.type == "cpu"
-            if found is None or (number and not scalar):
-                if found is not None and not number and found != fake.fake_device:
-                    break
-                found, number = fake.fake_device, scalar
-            elif not scalar and fake.fake_device != found:
-                raise FakeTensorDeviceMismatchError(
-                    f"Unhandled FakeTensor Device Propagation for {func}, found two different devices {found}, {fake.fake_device}"
-                )
-        return found
+        places = {fake.fake_device for fake in fakes if fake.dim() or fake.fake_device.type != "cpu"}
+        if len(places) > 1:
+            raise FakeTensorDeviceMismatchError(
+                f"Unhandled FakeTensor Device Propagation for {func}, found two different devices {', '.join(map(str, places))}"
+            )
+        return places.pop() if places else fakes[0].fake_device
 
 
 def shown(value: Any) -> str:
@@ -291,9 +286,8 @@ def shown(value: Any) -> str:
     return f"tensor(..., size={tuple(value.shape)})" if isinstance(value, Tensor) else repr(value)
 
 
-KEPT = frozenset(("_local_scalar_dense",))
-"""Of a number that was written down, what is answered by it."""
 DYNAMIC = frozenset("nonzero masked_select unique unique_dim _unique2 unique_consecutive".split())
+"""Operators whose results' sizes are found out from values."""
 DRAWN = frozenset(
     "bernoulli dropout native_dropout rand_like randn_like randint_like multinomial normal poisson".split()
 )
