@@ -109,6 +109,8 @@ def test_a_view_runs_nothing(x):
 def test_segments_in_which_a_program_ran_are_told():
     x = xtensor.ones(33)
     before = xtensor.settings.segments()
+    if not before:
+        pytest.skip("calls do not wait here: XTENSOR_SEGMENTS=0")
     xtensor.settings.segments(True)
     for _ in range(3):
         (x.acosh() * 2).sum().item()
