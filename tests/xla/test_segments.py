@@ -824,3 +824,15 @@ def test_a_first_backward_pass_waits_for_its_programs_and_a_later_one_does_not(
     assert not any(seen[2:])
     with segments.paused():
         assert passes() == found[0]
+
+
+def test_the_switch_says_whether_calls_may_wait_not_whether_they_do_now(monkeypatch):
+    before = xtensor.settings.segments(True)
+    try:
+        monkeypatch.setattr(structures.state, "idle", 100)
+        monkeypatch.setattr(structures.state, "segment", None)
+        assert xtensor.settings.segments() is True
+        assert xtensor.settings.segments(False) is True
+        assert xtensor.settings.segments(True) is False
+    finally:
+        xtensor.settings.segments(before)

@@ -65,7 +65,7 @@ def segments(on: bool | None = None) -> bool:
     >>> xtensor.settings.segments(True)
     False
     """
-    before = waiting_calls.enabled()
+    before = waiting_calls.allowed()
     if on is not None:
         waiting_calls.enable(on)
     return before
