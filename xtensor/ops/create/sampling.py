@@ -350,6 +350,7 @@ def check_drawable(kernel: Kernel, dtype: dtypes.dtype) -> None:
 # ---- integers ------------------------------------------------------------------------------------------------------
 
 
+@bounded(256)
 def integer_range(low: int, high: int, dtype: dtypes.dtype) -> tuple[Kernel, int, int]:
     """The kernel for integers in [low, high) of a dtype, and its operands; RuntimeError where there are none."""
     if low >= high:
