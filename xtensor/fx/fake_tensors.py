@@ -28,20 +28,20 @@ CONSTANT = 1
 """Elements of a tensor made from Python's values up to which these are kept, so that they can be read."""
 
 
-class DataDependentOutputException(RuntimeError):
+class OfOperator(RuntimeError):
+    """An error that names the operator which was called (`func`)."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(str(func))
+        self.func = func
+
+
+class DataDependentOutputException(OfOperator):
     """What a program asks for depends on values: a number of a tensor."""
 
-    def __init__(self, func: Any) -> None:
-        super().__init__(str(func))
-        self.func = func
 
-
-class DynamicOutputShapeException(RuntimeError):
+class DynamicOutputShapeException(OfOperator):
     """The sizes of a result depend on values."""
-
-    def __init__(self, func: Any) -> None:
-        super().__init__(str(func))
-        self.func = func
 
 
 class UnsupportedFakeTensorException(RuntimeError):
@@ -52,12 +52,8 @@ class UnsupportedFakeTensorException(RuntimeError):
         self.reason = reason
 
 
-class UnsupportedOperatorException(RuntimeError):
+class UnsupportedOperatorException(OfOperator):
     """An operator whose results' sizes are not known."""
-
-    def __init__(self, func: Any) -> None:
-        super().__init__(str(func))
-        self.func = func
 
 
 class FakeTensorDeviceMismatchError(RuntimeError):

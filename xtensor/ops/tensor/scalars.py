@@ -134,10 +134,10 @@ def real_number(self: Tensor) -> Any:
     return value
 
 
-def as_int(self: Tensor) -> int:
+def integer_in_place(self: Tensor) -> int | None:
+    """The integer that a view of no dimensions shows in the host's memory, as a loop over integers gives them; None of all else."""
     view, storage = self._xt_view, self._xt_storage
     raw = storage.raw
-    # What a loop over integers gives.
     if (
         type(storage) in OWN
         and type(raw) is ARRAY
@@ -147,23 +147,21 @@ def as_int(self: Tensor) -> int:
         and on_host(view, raw)
     ):
         return np.asarray(raw).item(view.offset)
-    return int(real_number(self))
+    return None
+
+
+def as_int(self: Tensor) -> int:
+    found = integer_in_place(self)
+    return int(real_number(self)) if found is None else found
 
 
 def index(self: Tensor) -> int:
-    view, storage = self._xt_view, self._xt_storage
-    raw = storage.raw
+    raw = self._xt_storage.raw
     if type(raw) is HostNumber and held(self) and raw.dtype.kind != "f":
         return int(raw.value)
-    if (
-        type(storage) in OWN
-        and type(raw) is ARRAY
-        and type(view) is View
-        and not view.sizes
-        and raw.dtype.kind in "iu"
-        and on_host(view, raw)
-    ):
-        return np.asarray(raw).item(view.offset)
+    found = integer_in_place(self)
+    if found is not None:
+        return found
     dtype = self.dtype
     if self.numel() != 1 or dtype.is_floating_point or dtype.is_complex:
         raise TypeError("only integer tensors of a single element can be converted to an index")
