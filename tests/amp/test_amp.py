@@ -8,7 +8,12 @@ import xtensor
 from xtensor import amp, nn
 from xtensor.nn import functional as F
 
+
 # Calls on float32 operands whose result dtype autocast decides.
+def packed(t, a):
+    return t.nn.utils.rnn.pack_sequence([a, a[:2]])
+
+
 CALLS = {
     "matmul": lambda t, a, b: a @ b,
     "mm": lambda t, a, b: t.mm(a, b),
@@ -31,6 +36,8 @@ CALLS = {
     "add": lambda t, a, b: (a @ b) + a,
     "double": lambda t, a, b: a.double() @ b.double(),
     "einsum": lambda t, a, b: t.einsum("ij,jk->ik", a, b),
+    "einsum that ends in a product of elements": lambda t, a, b: t.einsum("ij,j,k->k", a, b[0], b[1]),
+    "einsum that ends in a product of matrices": lambda t, a, b: t.einsum("ij,jk,k->i", a, b, b[0]),
     "tensordot": lambda t, a, b: t.tensordot(a, b, 1),
     "mv": lambda t, a, b: t.mv(a, b[0]),
     "dot": lambda t, a, b: t.dot(a[0], b[0]),
@@ -38,6 +45,9 @@ CALLS = {
     "bilinear": lambda t, a, b: t.nn.functional.bilinear(a, a, t.ones(2, 4, 4)),
     "multi_dot": lambda t, a, b: t.linalg.multi_dot([a, b, a]),
     "lstm": lambda t, a, b: t.nn.LSTM(4, 2)(a[None])[0],
+    "lstm of packed": lambda t, a, b: t.nn.LSTM(4, 2)(packed(t, a))[0].data,
+    "lstm of packed that projects": lambda t, a, b: t.nn.LSTM(4, 2, proj_size=1)(packed(t, a))[0].data,
+    "cell state of what projects": lambda t, a, b: t.nn.LSTM(4, 2, proj_size=1)(a[None])[1][1],
     "prelu": lambda t, a, b: t.nn.functional.prelu(a @ b, t.ones(1)),
     "solve": lambda t, a, b: t.linalg.solve(b @ b, a @ b),
     "quantile": lambda t, a, b: t.quantile(a @ b, 0.5),
@@ -52,6 +62,7 @@ CALLS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
 @pytest.mark.parametrize("name", CALLS)
 def test_dtypes_are_pytorch_s(torch, name):
     def dtype_on(t):

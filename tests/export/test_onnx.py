@@ -194,6 +194,19 @@ AGREE = json.loads(onnx_table.LIST.read_text("utf-8"))["agree"]
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b, w: F.scaled_dot_product_attention(a, b, w, scale=0.3),
+        lambda a, b, w: F.mse_loss(a, b, weight=w),
+        lambda a, b, w: F.smooth_l1_loss(a, b, reduction="sum", beta=0.5),
+        lambda a, b, w: F.huber_loss(a, b, reduction="sum", delta=0.3, weight=w),
+    ],
+)
+def test_every_argument_counts(function):
+    same(onnx_table.Call(function), xtensor.randn(3, 4), xtensor.randn(3, 4), xtensor.rand(3, 4))
+
+
+@pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.full] if i % 12 else []) for i, n in enumerate(AGREE)]
 )
 def test_rows_of_the_table_agree(name):

@@ -44,7 +44,7 @@ def test_a_program_for_cuda_calls_cudnn_in_both_passes(cudnn: None, causal: bool
     q = form(2, 4, 64, 32)
 
     def forward(q: Any, k: Any, v: Any) -> Any:
-        return kernel(q, k, v, None, causal, None, False, True)
+        return kernel(q, k, v, None, 0.0, causal, None, False, True)
 
     def both(q: Any, k: Any, v: Any) -> Any:
         return jax.vjp(forward, q, k, v)[1](q)
@@ -58,7 +58,7 @@ def test_a_program_for_cuda_calls_cudnn_in_both_passes(cudnn: None, causal: bool
 
 def test_a_program_for_the_cpu_does_not(cudnn: None) -> None:
     q = form(2, 4, 64, 32)
-    text = lowered(lambda q, k, v: kernel(q, k, v, None, False, None, False, True), "cpu", q, q, q)
+    text = lowered(lambda q, k, v: kernel(q, k, v, None, 0.0, False, None, False, True), "cpu", q, q, q)
     assert "cudnn" not in text
     assert "exponential" in text
 

@@ -116,7 +116,7 @@ GATES = {"rnn_tanh_cell": 1, "rnn_relu_cell": 1, "gru_cell": 3, "lstm_cell": 4}
 CASES |= {
     "scaled_dot_product_attention": [
         case(Q, K, VALUES, numpy=lambda q, k, v: attention_weights(q, k, v) @ v),
-        case(Q, Q, Q, None, True),
+        case(Q, Q, Q, None, 0.0, True),
     ],
     "attention_weights": case(Q, K, VALUES, numpy=attention_weights),
     **{

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import dtypes
+from ...xla.cache import bounded
 from ..dims import Size, parts_of
 
-__all__ = ["TABLE", "Body", "Builder", "Refused", "Step", "Untranslated", "Value", "translation"]
+__all__ = [
+    "TABLE",
+    "Body",
+    "Builder",
+    "Refused",
+    "Step",
+    "Untranslated",
+    "Value",
+    "refuse_unknown",
+    "translation",
+]
 
 TYPES = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11,
@@ -55,6 +67,24 @@ def translation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any
         return function
 
     return put
+
+
+WITHOUT_MEANING = frozenset(
+    "copy device dtype generator inplace layout memory_format non_blocking out pin_memory requires_grad sparse".split()
+)
+"""Arguments that a translation may leave aside: the result's dtype is that of the program, and it lies where the model runs."""
+
+
+@bounded(512)
+def parameters_of(known: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(known).parameters)
+
+
+def refuse_unknown(known: Callable[..., Any], named: Mapping[str, Any]) -> None:
+    """Untranslated for an argument, given by its name, that a translation takes no notice of."""
+    for name in named.keys() - parameters_of(known) - WITHOUT_MEANING:
+        if named[name] is not None and named[name] is not False:
+            raise Untranslated(f"there is no translation to ONNX of the argument {name}")
 
 
 class Step(NamedTuple):

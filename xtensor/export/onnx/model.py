@@ -33,7 +33,7 @@ from . import (
     shapes,
     windows,
 )
-from .building import TABLE, Body, Builder, Refused, Step, Untranslated, Value, type_number
+from .building import TABLE, Body, Builder, Refused, Step, Untranslated, Value, refuse_unknown, type_number
 from .kernels import by_kernel, real_type
 from .memory import Memories, places
 
@@ -226,6 +226,8 @@ class Translator:
         made: Any = None
         if known is not None:
             try:
+                if not own:
+                    refuse_unknown(known, kwargs)
                 made = known(b, *args, **kwargs)
             except Refused:
                 raise

@@ -143,19 +143,18 @@ class Equation:
 # ---- einsum --------------------------------------------------------------------------------------------------------
 
 
-def sums_a_pair(operands: Sequence[Tensor], equation: str) -> str | None:
-    """Autocast's policy on the CPU, which casts products of matrices: where two operands share what is summed."""
+def ends_in_a_sum(operands: Sequence[Tensor], equation: str) -> str | None:
+    """Autocast's policy on the CPU, which casts products of matrices: where that of the last pair is one, not a product of elements."""
     parsed = Equation(equation, [tuple(x.shape) for x in operands])
-    holders = Counter(
-        label
-        for term, x in zip(parsed.inputs, operands, strict=True)
-        for label in set(term)
-        if x.shape[term.index(label)] != 1
-    )
-    return "short" if any(n > 1 and label not in parsed.output for label, n in holders.items()) else None
+    before: set[str] = set()
+    last: set[str] = set()
+    for term, x in zip(parsed.inputs, operands, strict=True):
+        before |= last
+        last = {label for d, label in enumerate(term) if x.shape[d] != 1 and label not in parsed.output}
+    return "short" if before & last else None
 
 
-@general(autocast=dict(cpu=sums_a_pair, accelerator="short"), name="einsum", derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu=ends_in_a_sum, accelerator="short"), name="einsum", derivatives=FROM_KERNEL)
 def sum_products(operands: Arrays, equation: str) -> Array:
     """The sum of products of the operands that an equation says."""
     parsed = Equation(equation, [x.shape for x in operands])

@@ -121,12 +121,13 @@ def attend(
     key: Array,
     value: Array,
     attn_mask: Array | None = None,
+    dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
     fused: bool = False,
 ) -> Array:
-    """Attention without dropout."""
+    """Attention without dropout: `dropout_p`, which is 0, keeps the others in the places that programs written down have them in."""
     check_attention(query, key, value, attn_mask, is_causal)
     if fused and attn_mask is None and takes_cudnn(query, key, value, is_causal, enable_gqa):
         return lax.platform_dependent(
@@ -342,7 +343,7 @@ def scaled_dot_product_attention(
     xtensor.Size([2, 4, 5, 16])
     """
     if dropout_p == 0.0:
-        return attend(query, key, value, attn_mask, is_causal, scale, enable_gqa, fused_allowed.get())
+        return attend(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa, fused_allowed.get())
     weights = attention_weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     if enable_gqa:
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)

@@ -48,15 +48,26 @@ def split_weights(weights: Sequence[Any], biases: bool, projects: bool) -> list[
     return made
 
 
-def unless_gated(
-    input: Any, hidden: Any, cell: Any, batch_sizes: Any, weights: Any, mode: str, *rest: Any
-) -> Any:
-    """Autocast's policy on the CPU, which leaves layers of type GRU alone."""
-    return None if mode == "GRU" else "short"
+def of_products(
+    input: Any,
+    hidden: Any,
+    cell: Any,
+    batch_sizes: Any,
+    weights: Any,
+    mode: str,
+    bidirectional: bool,
+    biases: bool,
+    projects: bool,
+    *rest: Any,
+) -> str | None:
+    """Autocast's policy on the CPU, which casts products of matrices: where a layer's outputs are such, or a kernel of PyTorch's takes
+    all of it. Gates that weigh a state in float32 give one.
+    """
+    return None if mode == "GRU" or (mode == "LSTM" and batch_sizes is not None and not projects) else "short"
 
 
 @general(
-    autocast=dict(cpu=unless_gated, accelerator="short"),
+    autocast=dict(cpu=of_products, accelerator="short"),
     name="_recurrent",
     node="Recurrent",
     derivatives=dict(input=FROM_KERNEL, hidden=FROM_KERNEL, cell=FROM_KERNEL, weights=FROM_KERNEL),
@@ -188,8 +199,12 @@ def run_layers(
     # The rules of `layer` are for real numbers.
     recorded = not (modes.state.mode & modes.NO_GRAD or modes.state.transforms or input.dtype.is_complex)
     if recorded and any(asks_grad(t) for t in (input, hidden, cell, *weights) if t is not None):
-        return keeping(mode, input, hidden, cell, batch_sizes, weights, *options[1:])
-    return recurrent(input, hidden, cell, batch_sizes, list(weights), *options)
+        made = keeping(mode, input, hidden, cell, batch_sizes, weights, *options[1:])
+    else:
+        made = recurrent(input, hidden, cell, batch_sizes, list(weights), *options)
+    if projects and cell is not None and made[2].dtype is not cell.dtype and input.device.type == "cpu":
+        return made[0], made[1], made[2].to(cell.dtype)  # autocast's: only what is projected is a product
+    return made
 
 
 CHOOSING["_recurrent"] = run_layers

@@ -208,12 +208,28 @@ def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str)
     return declared(run)
 
 
+def of_padded(
+    input: Any,
+    hx: Any,
+    cx: Any,
+    inside: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    w_hr: Any,
+    *rest: Any,
+) -> str | None:
+    """Autocast's policy for LSTMs on the CPU, as `recurrent`'s: packed data give a mask of what is no padding."""
+    return None if inside is not None and w_hr is None else "short"
+
+
 LAYERS = {
     "LSTM": layer(
         "LSTM",
         RESULTS,
         3,
-        dict(cpu="short", accelerator="short"),
+        dict(cpu=of_padded, accelerator="short"),
         "A layer of long short-term memory",
     ),
     "GRU": layer(
