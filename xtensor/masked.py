@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from . import dtypes
 from .masked_tensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 Dims = int | Sequence[int] | None
+Function = TypeVar("Function", bound=Callable[..., Tensor])
 # ---- masks and dimensions ------------------------------------------------------------------------------------------
 
 
@@ -119,7 +120,7 @@ def total_dtype(input: Tensor, dtype: dtypes.dtype | None) -> dtypes.dtype:
     return dtypes.int64 if short else input.dtype
 
 
-def sparse_too(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def sparse_too(function: Function) -> Function:
     """The function, which answers for sparse tensors too: of what is stored, in their layout."""
 
     @functools.wraps(function)
@@ -135,7 +136,7 @@ def sparse_too(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             return masked_reduction(function.__name__, input, dim, keepdim, dtype, mask)
         return function(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
 
-    return reduced
+    return cast("Function", reduced)
 
 
 # ---- sums and products ---------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_what_the_sections_say_is_all_that_it_takes(tmp_path):
         *("tests/ops/test_table.py", "tests/house/test_generated.py", "tests/house/test_house.py"),
         *("-k", f"{rows} or fresh or every_operator_has_a_row or test_house and import"),
     )
-    assert re.search(r"\b[34][0-9] passed", tested), tested
+    assert re.search(r"\b[2-4][0-9] passed", tested), tested
     explained = run(tmp_path, "-c", "import xtensor as x; print(x.ops.explain('gudermannian', x.ones(3)))")
     assert "xtensor/ops/pointwise/elementwise.py" in explained
     assert "[saves input]" in explained

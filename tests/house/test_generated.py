@@ -208,7 +208,7 @@ xtensor.sum(x, dmi=0)
 x.tanh(1)
 xtensor.linalg.inv(x, 3)
 xtensor.linalg.svd(x).D
-xtensor.fft.fft(x, axis=1)
+xtensor.fft.fft(x, length=1)
 xtensor.masked.sum(x, msk=x)
 """
 
@@ -235,7 +235,7 @@ def test_a_users_program_type_checks(tmp_path):
     assert "positional" in errors[2]
     assert "positional" in errors[3]
     assert 'Cannot access attribute "D" for class "linalg_svd"' in errors[4]
-    assert 'No parameter named "axis"' in errors[5]
+    assert 'No parameter named "length"' in errors[5]
     assert 'No parameter named "msk"' in errors[6]
 
 

@@ -418,11 +418,12 @@ def max_pools(n: int) -> tuple[Any, Any]:
     for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
         function.__name__ = function.__qualname__ = title
         function.__module__ = "xtensor"
-    refused = "complex, bool and integer" if n == 1 else "complex and bool"
-    raises = f"Raises: TypeError for arguments of other kinds; NotImplementedError for {refused} tensors."
+    kinds = "Raises: TypeError for arguments of other kinds; NotImplementedError for"
+    raises = f"{kinds} complex, bool and integer tensors." if n == 1 else f"{kinds} complex and bool tensors."
     with_indices.__doc__ = (
         f"The maximum of every window and its flat index in the last {dims}.\n\n"
-        f"Shape: `input` of {n + 1} or {n + 2} dimensions; maxima and indices both as of `{name}`.\n\n{raises}"
+        f"Shape: `input` of {n + 1} or {n + 2} dimensions; maxima and indices both as of `{name}`.\n\n"
+        f"{kinds} complex and bool tensors."
     )
     pool.__doc__ = (
         f"The maximum of every window over the last {n} dimension(s); with `return_indices` also where it lies, as flat "

@@ -302,7 +302,7 @@ def heaviside(input: Array, values: Array) -> Array:
 
     Shape: `input` and `values` broadcast together; the result has their broadcast shape.
 
-    Raises: NotImplementedError for complex tensors.
+    Raises: RuntimeError for complex tensors.
     """
     refuse_complex("heaviside is not yet implemented for complex tensors.", input, values, error=RuntimeError)
     if input.dtype != values.dtype:

@@ -189,6 +189,8 @@ def histogram(
     """
     if (isinstance(bins, Tensor) and range is not None) or not isinstance(bins, Tensor | int):
         raise Unfit
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("histogram", "input", 1, "Tensor", input)
     if weight is not None:
         weight = weight.reshape((-1,)) if tuple(sizes_of(weight)) == tuple(sizes_of(input)) else weight
     hist, edges = counted(input.reshape((-1, 1)), [bins], range, weight, density)

@@ -415,6 +415,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("bincount", "input", 1, "Tensor", input)
+    if not isinstance(weights, Tensor | None):
+        raise checks.argument_error("bincount", "weights", 2, "Tensor", weights)
     if not input.dtype.is_integral:
         raise checks.not_implemented_for("bincount_cpu", input.dtype)
     if minlength < 0:
