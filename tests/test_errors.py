@@ -136,3 +136,38 @@ def test_a_users_error_stays_as_it_was():
     with pytest.raises(ValueError, match="nothing of the library's") as caught:
         Odd.apply(xtensor.ones(1))
     assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.nn.functional.cross_entropy(t.ones(2, 3), [0, 1]),
+        lambda t: t.nn.functional.pad([1.0], (1, 1)),
+        lambda t: t.nn.functional.prelu(t.ones(2), 0.5),
+        lambda t: t.flipud([[1.0]]),
+        lambda t: t.unique([1, 2]),
+        lambda t: t.cdist(t.ones(2, 2), [[1.0]]),
+        lambda t: t.repeat_interleave([1], 2),
+        lambda t: t.broadcast_tensors(t.ones(2), 3),
+        lambda t: t.select_scatter(t.ones(2, 2), [1.0, 2.0], 0, 0),
+        lambda t: t.transpose_copy([1.0], 0, 0),
+        lambda t: t.fft.fftshift("text"),
+    ],
+)
+def test_what_is_no_tensor_is_told(torch, call):
+    """In PyTorch's words, where a function is written in Python too: not as an attribute that a list has not."""
+    with pytest.raises(TypeError) as found:
+        call(xtensor)
+    with pytest.raises(TypeError) as wanted:
+        call(torch)
+    lists = (str(e.value).partition("but expected")[0] for e in (found, wanted))
+    assert len(set(lists)) == 1
+
+
+def test_an_attribute_that_is_missing_elsewhere_is_told_as_it_is():
+    class Odd(xtensor.Tensor):
+        def dim(self):
+            return self.no_such_attribute
+
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        xtensor.flipud(xtensor.ones(2, 2).as_subclass(Odd))

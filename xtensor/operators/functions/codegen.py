@@ -40,7 +40,7 @@ from ..write import refuse_captured, write_out
 from .columns import as_columns
 from .deferred import deferred
 from .older import call_older
-from .overloads import AXES
+from .overloads import AXES, not_a_tensor
 from .shown import in_place_doc
 from .template import fill
 from .unknown import is_strict, unfit
@@ -777,7 +777,13 @@ def composite(
 
     @functools.wraps(implementation)
     def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = implementation(*args, **kwargs)
+        try:
+            result = implementation(*args, **kwargs)
+        except AttributeError:
+            error = not_a_tensor(implementation, implementation.__name__, args, kwargs)
+            if error is None:
+                raise
+            raise error from None
         if out is None:
             return result
         targets = [out] if isinstance(out, Tensor) else out

@@ -450,7 +450,8 @@ def new(self: Tensor, *args: Any, size: Any = None, device: devices.DeviceLike =
 
     Shape: result that of the sizes or values given; `(0)` without.
 
-    Raises: RuntimeError for negative sizes; TypeError for values of other kinds.
+    Raises: TypeError for arguments of other kinds; RuntimeError for negative sizes; TypeError for values of other
+    kinds.
     """
     if args and isinstance(args[0], Tensor) and device is not None:
         raise RuntimeError(

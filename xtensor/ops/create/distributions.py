@@ -14,7 +14,7 @@ from jax.core import ShapedArray, Tracer
 from ... import checks, devices, dtypes, geometry
 from ...engine.graph import Node
 from ...operators.attach import attach_methods
-from ...operators.functions.overloads import overloads, unfit_call
+from ...operators.functions.overloads import of_tensors, overloads, unfit_call
 from ...operators.generator import Generator, pick_generator
 from ...operators.index_bounds import later
 from ...operators.options import into_out, pick_sizes, python_number
@@ -203,10 +203,12 @@ def _binomial_drawn(seed: Any, draw: Any, n: Any, p: Any) -> Any:
     return jax.random.binomial(key, n, p, dtype=n.dtype)
 
 
+@of_tensors()
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for bool
+    and integer tensors.
     """
     sampling.check_float("binomial_cpu", count.dtype)
     if prob.dtype is not count.dtype:
@@ -556,7 +558,7 @@ def random_(
 
     Shape: that of the tensor itself, which stays.
 
-    Raises: RuntimeError for complex tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex tensors.
     """
     if "from" in named:
         from_ = named.pop("from")

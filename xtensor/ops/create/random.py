@@ -293,7 +293,7 @@ def randint_like(
 ) -> Tensor:
     """Integers in [low, high), or below `low` if it is alone, with the sizes, dtype and device of `input`.
 
-    Raises: RuntimeError for complex and bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex and bool tensors.
     """
     ends = [end for end in (low, high) if end is not None]
     if not ends or any(isinstance(end, float) for end in ends):

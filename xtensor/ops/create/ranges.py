@@ -15,7 +15,7 @@ import numpy as np
 from ... import checks, devices, dtypes
 from ...operators.attach import named
 from ...operators.declare import pointwise
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import of_tensors, overloads
 from ...operators.options import (
     check_layout,
     finish,
@@ -559,8 +559,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
+@of_tensors("linalg_vander")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of the elements of a 1-d tensor as columns: a Vandermonde matrix, highest powers first by default."""
+    """The powers of the elements of a 1-d tensor as columns: a Vandermonde matrix, highest powers first by default.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     count = x.numel() if N is None else N

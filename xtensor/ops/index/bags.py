@@ -11,6 +11,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import check_values, in_bounds, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
@@ -212,6 +213,7 @@ def check_lookups(input: Tensor, offsets: Tensor, rows: int, mode: int) -> None:
         )
 
 
+@of_tensors()
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -232,7 +234,7 @@ def embedding_bag(
     `sparse` the gradient of `weight` is a sparse tensor. Differs from PyTorch: `scale_grad_by_freq` divides by how often an index occurs (PyTorch's CPU kernel
     takes another index's count), and on an accelerator an index out of range gives NaN.
 
-    Raises: RuntimeError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex, bool and integer tensors.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
         checks.warn(

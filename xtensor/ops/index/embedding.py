@@ -12,6 +12,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import in_bounds, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, asks_grad, sizes_of
@@ -46,6 +47,7 @@ def embedding_lookup(
     return weight.at[indices.astype(jnp.int32)].get(mode="fill")
 
 
+@of_tensors()
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -62,7 +64,7 @@ def embedding(
 
     Shape: `input` `(*)` of integers, `weight` `(V, E)`; result `(*, E)`.
 
-    Raises: IndexError where an index is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where an index is out of range.
 
     >>> table = xtensor.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
     >>> F.embedding(xtensor.tensor([2, 1]), table)
@@ -127,6 +129,7 @@ def one_hot_kernel(tensor: Array, num_classes: int) -> Array:
     return (tensor[..., None] == classes).astype(jnp.int64)
 
 
+@of_tensors()
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """One-hot vectors, along a new last dimension, of class numbers.
 
@@ -134,8 +137,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Shape: `tensor` `(*)` of int64; result `(*, num_classes)`.
 
-    Raises: RuntimeError for a class that is negative or not below `num_classes`, and for other dtypes than
-    int64.
+    Raises: TypeError for arguments of other kinds; RuntimeError for a class that is negative or not below
+    `num_classes`, and for other dtypes than int64.
 
     >>> F.one_hot(xtensor.tensor([0, 2]), num_classes=3)
     tensor([[1, 0, 0],

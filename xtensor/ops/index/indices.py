@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from ... import checks, dtypes, geometry
 from ...operators.declare import composite, general
+from ...operators.functions.overloads import of_tensors
 from ...operators.schema import Array
 from ...tensor import Size, Tensor
 from ..create.ingest import tensor
@@ -94,12 +95,13 @@ def clamped(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
     )
 
 
+@of_tensors()
 def _unsafe_masked_index(
     input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: float
 ) -> Tensor:
     """`input[indices]` where `mask` is true, `fill` elsewhere; indices are clamped to the sizes.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     if not input.numel():
         return input.new_full(
@@ -108,12 +110,13 @@ def _unsafe_masked_index(
     return input[clamped(input, indices)].masked_fill(mask.logical_not(), fill)
 
 
+@of_tensors()
 def _unsafe_masked_index_put_accumulate(
     input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
 ) -> Tensor:
     """`values`, where `mask` is true, added to a copy of `input` at indices clamped to the sizes.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     if not input.numel():
         return input.clone()

@@ -10,7 +10,7 @@ import numpy as np
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general, pointwise
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import of_tensors, overloads
 from ...operators.index_bounds import on_cpu
 from ...operators.inplace import run_inplace
 from ...operators.levels.crossing import refuse_dynamic
@@ -295,12 +295,13 @@ def true_count(mask: Tensor) -> int:
     return int(np.count_nonzero(np.asarray(array))) if on_cpu(array) else int(call(count_true, array))
 
 
+@of_tensors()
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input`, broadcast with `mask`, with elements of `source` in order where the mask holds.
 
     Shape: `input` and `mask` broadcast to `(*)`, `source` of enough elements; result `(*)`.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     check_scatter(input, mask, source)
     return MASKED_SCATTER.function(input, mask, source)

@@ -12,6 +12,7 @@ from ...geometry import broadcast_shapes
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import readable
 from ...operators.operator import structure
 from ...operators.schema import Array, Operand
@@ -108,12 +109,13 @@ def pinv(
     )
 
 
+@of_tensors()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`.
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
 
-    Raises: RuntimeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     (input,) = cast_for(input, cpu="float32")
     return pinv(input, rcond)

@@ -16,6 +16,7 @@ from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL, rules_of
+from ...operators.functions.overloads import of_tensors
 from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
@@ -349,12 +350,14 @@ def solve_triangular(
     )
 
 
+@of_tensors()
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == input`, given the Cholesky factor L of A.
 
     Shape: `input` `(*, n, k)`, `L` `(*, n, n)`, result `(*, n, k)`.
 
-    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; TypeError for bool and
+    integer tensors.
     """
     input, L = cast_for(input, L, cpu="float32")
     for name, x in (("b", input), ("u", L)):
@@ -377,12 +380,13 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     return given(solve_triangular(L.mH, half, upper=True), out, name="cholesky_solve")
 
 
+@of_tensors()
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of matrices given by their Cholesky factors.
 
     Shape: `L` `(*, n, n)`, result `(*, n, n)`.
 
-    Raises: TypeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; TypeError for bool and integer tensors.
     """
     (L,) = cast_for(L, cpu="float32")
     if L.dim() < 2:
@@ -407,12 +411,13 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
 # ---- powers and exponentials ---------------------------------------------------------------------------------------
 
 
+@of_tensors()
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses.
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
 
-    Raises: NotImplementedError for bool tensors.
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool tensors.
     """
     checks.check_square("linalg.matrix_power", array_of(input))
     if n == 0:

@@ -14,6 +14,7 @@ from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import check_values
 from ...operators.operator import structure
 from ...operators.schema import Array
@@ -234,6 +235,7 @@ def solved(LU: Array, pivots: Array, B: Array, left: bool, turned: bool) -> Arra
     return out if left else adjoint(out)
 
 
+@of_tensors()
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`.
 
@@ -310,6 +312,7 @@ def matrices_of(LU_data: Array, LU_pivots: Array, data: bool, pivots: bool) -> t
     return lax.stop_gradient(permutation_matrix(order, LU_data.dtype)), lower, upper
 
 
+@of_tensors()
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,
@@ -320,7 +323,7 @@ def lu_unpack(
 ) -> return_types.lu_unpack:
     """The matrices P, L and U of packed LU factors; what is not asked for is empty.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     check_matrices("torch.lu_unpack", LU_data)
     array = array_of(LU_pivots)

@@ -12,6 +12,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array
 from ...operators.write import write_out
@@ -586,10 +587,12 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
     return out if bias is None else out + bias
 
 
+@of_tensors()
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for bool
+    tensors.
     """
     checks.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "

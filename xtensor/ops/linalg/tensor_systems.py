@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ... import checks
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
+from ...operators.functions.overloads import of_tensors
 from ...operators.operator import structure
 from ...tensor import Tensor, sizes_of
 from ..shape.joining import cat
@@ -24,12 +25,13 @@ __all__ = ["triangular_solve"]
 Solution: Any = structure("triangular_solve", ("solution", "cloned_coefficient"))
 
 
+@of_tensors("linalg_tensorinv")
 def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the map that `tensordot(input, B, input.dim() - ind)` is.
 
     Shape: `input` `(*a, *b)`, its first `ind` sizes being `a`; result `(*b, *a)`.
 
-    Raises: RuntimeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -47,6 +49,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     )
 
 
+@of_tensors("linalg_tensorsolve")
 def tensorsolve(
     input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -54,7 +57,8 @@ def tensorsolve(
 
     Shape: `input` `(*b, *x)`, `other` `(*b)`, result `(*x)`.
 
-    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool and
+    integer tensors.
     """
     if dims is not None:
         moved = [checks.wrap_dim(d, input.dim()) for d in dims]
@@ -74,6 +78,7 @@ def tensorsolve(
     )
 
 
+@of_tensors()
 def triangular_solve(
     b: Tensor,
     A: Tensor,
@@ -87,7 +92,8 @@ def triangular_solve(
 
     Shape: `b` `(*, n, k)`, `A` `(*, n, n)`; solution `(*, n, k)` and the copy `(*, n, n)`.
 
-    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; TypeError for bool and
+    integer tensors.
     """
     b, A = cast_for(b, A, cpu="float32")
     for name, x in (("b", b), ("A", A)):
@@ -114,12 +120,13 @@ def triangular_solve(
     return Solution(given(solution, out[0], "general"), given(copied, out[1], "general"))
 
 
+@of_tensors("linalg_vander")
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of the elements of vectors, as rows: Vandermonde matrices.
 
     Shape: `x` `(*, n)`, result `(*, n, N)`; N is n where not given.
 
-    Raises: RuntimeError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool tensors.
     """
     own = x.dtype
     if not (own.is_floating_point or own.is_complex or own.is_integral) or own.name == "bool":

@@ -333,8 +333,8 @@ def scaled_dot_product_attention(
 
     Shape: result `(*, L, V)`; `attn_mask` broadcasts to `(*, L, S)`.
 
-    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
-    tensors.
+    Raises: RuntimeError for integer tensors; TypeError for arguments of other kinds; RuntimeError where sizes do not
+    fit; RuntimeError for bool tensors.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762.
 

@@ -19,6 +19,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import bounds_of, known_bounds, later, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
@@ -347,6 +348,7 @@ def soft_entropy(
     return values.astype(result.numpy)
 
 
+@of_tensors("cross_entropy_loss")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -364,8 +366,8 @@ def cross_entropy(
     Shape: `input` `(N, C)`, `(C)` or `(N, C, *)`; `target` `(N)`, `()` or `(N, *)`, or probabilities as the
     input; result `()`, or that of classes with reduction "none".
 
-    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
-    complex, bool and integer tensors; IndexError where a target is no class.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; ValueError where sizes do not
+    fit; NotImplementedError for complex, bool and integer tensors; IndexError where a target is no class.
 
     Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567.
 

@@ -19,6 +19,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.options import repeated
 from ...operators.precision import convolution_precision
 from ...operators.schema import Array
@@ -774,13 +775,15 @@ def conv_transpose3d(
     return convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@of_tensors()
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """A convolution over time of `(T, N, C)` with `weight` `(K, C, out)`, `pad` zeros at both ends.
 
     Shape: `input` `(T, N, C)`, `weight` `(K, C, out)`, `bias` `(out)`, result `(T + 2 * pad - K + 1, N,
     out)`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for bool
+    tensors.
     """
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")

@@ -19,6 +19,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import of_tensors
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 
@@ -296,17 +297,20 @@ def grid_sampler_3d(
     return sample("grid_sampler_3d", 3, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@of_tensors()
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """`grid_sample`, its modes given by number.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     chosen = grid_sampler_3d if input.dim() == 5 else grid_sampler_2d
     return chosen(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
+@of_tensors("grid_sampler")
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -320,7 +324,8 @@ def grid_sample(
     more.
     `mode`: bilinear, nearest, bicubic (images only). `padding_mode` says what lies outside: zeros, border, reflection.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
 
     Source: Jaderberg et al. 2015, arXiv:1506.02025.
 

@@ -19,6 +19,7 @@ from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import of_tensors
 from ...operators.promotion import common_dtype
 from ...operators.refusals import refuse_negative_variance, refuse_no_probabilities
 from ...operators.schema import Array
@@ -304,6 +305,7 @@ def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     return reduced(jnp.log1p(jnp.exp(-b * a)).astype(input.dtype), reduction)
 
 
+@of_tensors()
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -315,7 +317,8 @@ def soft_margin_loss(
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
 
-    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool and
+    integer tensors.
     """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
@@ -595,8 +598,8 @@ def gaussian_nll_loss(
     not reduced.
     Differs from PyTorch: on an accelerator a negative variance in a tensor gives NaN instead of an error.
 
-    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit or a variance is negative; RuntimeError for bool and
-    integer tensors.
+    Raises: ValueError where sizes do not fit; RuntimeError where sizes do not fit; ValueError where sizes do not fit
+    or a variance is negative; RuntimeError for bool and integer tensors.
 
     Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.
     """

@@ -18,6 +18,7 @@ from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import composite, general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import of_tensors
 from ...operators.schema import Array
 from ...operators.write import bump, store
 from ...tensor import Tensor, array_of, sizes_of
@@ -234,6 +235,7 @@ def update(running: Tensor | None, new: Tensor) -> None:
         bump(running, "batch_norm")
 
 
+@of_tensors()
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -249,7 +251,8 @@ def batch_norm(
 
     Shape: `input` `(N, C, *)`, the others `(C)`; result as `input`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
 
     Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
 
@@ -288,7 +291,8 @@ def native_batch_norm(
 
     Shape: `input` `(N, C, *)`; result the same, mean and reciprocal deviation `(C)`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     out, mean, rstd = normalised_batch(
         input, weight, bias, running_mean, running_var, training, momentum, eps
@@ -720,6 +724,7 @@ def native_group_norm(
 # ---- instance norm, local responses, unit vectors ------------------------------------------------------------------
 
 
+@of_tensors()
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -734,7 +739,8 @@ def instance_norm(
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
 
     Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
     """

@@ -8,6 +8,7 @@ from ... import checks, dtypes
 from ...engine import modes
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
+from ...operators.functions.overloads import of_tensors
 from ...tensor import Tensor
 from ..create.creation import empty_like, zeros_like
 from ..index.masks import where
@@ -295,13 +296,15 @@ def tanhshrink(input: Tensor) -> Tensor:
     return sub(input, tanh(input))
 
 
+@of_tensors()
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Every element, times the weight of its channel (dimension 1) where it is not positive.
 
     Shape: `input` `(N, C, *)`, `weight` `(C)` or `(1)`, result `(N, C, *)`.
     weight: a single number, or one per channel.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
 
     Source: He et al. 2015, arXiv:1502.01852.
     """

@@ -14,6 +14,7 @@ from ...checks import not_implemented_for
 from ...host_numbers import Exact
 from ...operators.attach import attach_methods
 from ...operators.declare import pointwise
+from ...operators.functions.overloads import of_tensors
 from ...operators.promotion import (
     category,
     float_operands,
@@ -174,12 +175,13 @@ def neg(input: Array) -> Array:
     return -input
 
 
+@of_tensors()
 def positive(input: Tensor) -> Tensor:
     """The tensor itself; RuntimeError for bool.
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Raises: RuntimeError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool tensors.
     """
     if input.dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import checks, dtypes
 from ...operators.attach import attach_methods
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import check_values
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import complex as complex_of
@@ -37,6 +38,7 @@ def check_weights(name: str, weights: Tensor, count: int) -> None:
     check_values(array_of(weights), lambda values: error if (values < 0).any() else None)
 
 
+@of_tensors()
 def cov(
     input: Tensor,
     *,
@@ -50,7 +52,7 @@ def cov(
     fweights: how often each observation occurs; aweights: how much each is worth. Differs from PyTorch: what is wrong
     with the values of weights is not seen on an accelerator.
 
-    Raises: RuntimeError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool tensors.
     """
     if input.dim() > 2:
         raise RuntimeError(
@@ -94,12 +96,13 @@ def warn_freedom() -> None:
     )
 
 
+@of_tensors()
 def corrcoef(input: Tensor) -> Tensor:
     """Pearson's correlation coefficients of the rows of a matrix, within [-1, 1].
 
     Shape: `input` `(n, m)`, result `(n, n)`; of `(m)`, `()`.
 
-    Raises: RuntimeError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool tensors.
     """
     if input.dim() > 2:
         raise RuntimeError(

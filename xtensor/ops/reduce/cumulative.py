@@ -15,7 +15,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import Unfit, numpy_names, overloads
+from ...operators.functions.overloads import Unfit, numpy_names, of_tensors, overloads
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...operators.write import write_out
@@ -375,11 +375,12 @@ def diff(
 
 
 @overloads("Tensor y, Tensor x, *, int dim = -1", "Tensor y, *, Number dx = 1, int dim = -1")
+@of_tensors()
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
-    tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where `dim` is out
+    of range; RuntimeError for bool tensors.
     """
     pieces = _trapezoids("trapezoid", y, x, dx, dim)
     return pieces.sum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
@@ -392,13 +393,14 @@ trapz = trapezoid
     "Tensor y, Tensor x, *, int dim = -1",
     "Tensor y, *, Number dx = 1, int dim = -1",
 )
+@of_tensors()
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
     """The running integral along `dim` by the trapezoidal rule.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
-    tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where `dim` is out
+    of range; RuntimeError for bool tensors.
     """
     pieces = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
     return pieces.cumsum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
@@ -469,13 +471,14 @@ def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
 
 
 @numpy_names
+@of_tensors()
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`, by default the first dimension of that size.
 
     Shape: `input` and `other` broadcast to `(*)` with 3 along `dim`; result `(*)`.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
-    tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where `dim` is out
+    of range; RuntimeError for bool tensors.
 
     >>> xtensor.cross(xtensor.tensor([1, 0, 0]), xtensor.tensor([0, 1, 0]))
     tensor([0, 0, 1])

@@ -14,6 +14,7 @@ from ...dtypes import dtype_of
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL, sum_to
+from ...operators.functions.overloads import of_tensors
 from ...operators.promotion import common_dtype
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
@@ -184,6 +185,7 @@ def distances(x1: Array, x2: Array, p: float = 2.0, by_product: bool = False) ->
     return p_norm(difference, float(p), (difference.ndim - 1,), False).astype(x1.dtype)
 
 
+@of_tensors()
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
@@ -191,7 +193,8 @@ def cdist(
 
     Euclidean distances of more than 25 rows are computed through a matrix product, as the mode asks.
 
-    Raises: RuntimeError where sizes do not fit; RuntimeError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for complex,
+    bool and integer tensors.
 
     >>> xtensor.cdist(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0], [0.0, 1.0]]))
     tensor([[5., 1.]])
@@ -276,6 +279,7 @@ def cosine_error(
     return reduced(values.astype(result.numpy), reduction)
 
 
+@of_tensors()
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -290,7 +294,8 @@ def cosine_embedding_loss(
     Shape: `input1` and `input2` `(N, D)` or `(D)`, `target` `(N)` or `()`; result `()`, or that of `target`
     if not reduced.
 
-    Raises: RuntimeError where sizes do not fit; RuntimeError for complex tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for complex
+    tensors.
     """
     # The target only chooses: PyTorch gives it no gradient.
     return cosine_error(
@@ -298,6 +303,7 @@ def cosine_embedding_loss(
     )
 
 
+@of_tensors()
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -314,7 +320,8 @@ def triplet_margin_loss(
 
     Shape: all three `(N, D)` or `(D)`; result `()`, or `(N)` if not reduced.
 
-    Raises: RuntimeError where sizes do not fit; RuntimeError for bool tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    tensors.
 
     Source: Balntas et al. 2016, British Machine Vision Conference.
     """

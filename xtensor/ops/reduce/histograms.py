@@ -223,7 +223,7 @@ def histogramdd(
 
     The last dimension of `input` holds coordinates. `range` is flat: the least and the largest value of each dimension.
 
-    Raises: NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     count = sizes_of(input)[-1] if input.dim() else 0
     given = [bins] * count if isinstance(bins, int) else list(bins)

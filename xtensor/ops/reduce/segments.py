@@ -12,6 +12,7 @@ import numpy as np
 from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import check_values
 from ...operators.promotion import as_dtype
 from ...operators.schema import Array
@@ -110,6 +111,7 @@ def by_lengths(data: Array, lengths: Array, reduce: str, axis: int = 0, initial:
     return reduced(reduce, as_dtype(data, wide), lengths, start, axis, nothing).astype(data.dtype)
 
 
+@of_tensors()
 def segment_reduce(
     data: Tensor,
     reduce: str,
@@ -126,7 +128,7 @@ def segment_reduce(
     `lengths` (or `offsets`, one more) says how long each is, row by row where it has more than one dimension; they are
     checked, unless `unsafe`, where looking at them costs no transfer.
 
-    Raises: NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     if reduce not in KINDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import of_tensors, overloads
 from ...tensor import Tensor, sizes_of
 from ..shape.joining import cat
 
@@ -70,6 +70,7 @@ def differences(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     "Tensor input, *, tuple of Tensors spacing, int dim = None, int edge_order = 1",
     "Tensor input, *, tuple of Tensors spacing, tuple of ints dim, int edge_order = 1",
 )
+@of_tensors()
 def gradient(
     input: Tensor,
     *,
@@ -82,7 +83,8 @@ def gradient(
     spacing: the distance between points (1), a distance for each dimension, or the coordinates along each.
     edge_order: 1 or 2, the order of the one-sided differences at the ends.
 
-    Raises: IndexError where `dim` is out of range; RuntimeError for bool tensors.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; RuntimeError for bool
+    tensors.
     """
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")

@@ -516,7 +516,7 @@ def bucketize(
 ) -> Tensor:
     """The number of the bucket between sorted boundaries that every value falls into.
 
-    Raises: RuntimeError where `boundaries` has not one dimension.
+    Raises: TypeError for arguments of other kinds; RuntimeError where `boundaries` has not one dimension.
 
     >>> xtensor.bucketize(xtensor.tensor([0.5, 2.0, 9.0]), xtensor.tensor([1.0, 2.0, 3.0]))
     tensor([0, 1, 3])

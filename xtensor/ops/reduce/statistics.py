@@ -15,7 +15,7 @@ from ...engine import Node, modes
 from ...operators.attach import attach_methods, named
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import of_tensors, overloads
 from ...operators.index_bounds import bounds_of, check_has_values, check_values
 from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
@@ -549,6 +549,7 @@ def put(values: Any, place: Any) -> Tensor:
     return wrap(devices.put(values, place))
 
 
+@of_tensors("_unique2")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -562,7 +563,8 @@ def unique(
 
     Shape: `input` `(*)`; result `(n)`, or with `dim` as the input, with n there.
 
-    Raises: IndexError where `dim` is out of range; TypeError for flags that are no bools.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; TypeError for flags that
+    are no bools.
 
     >>> xtensor.unique(xtensor.tensor([3, 1, 3, 2]), return_counts=True)
     (tensor([1, 2, 3]), tensor([1, 1, 2]))
@@ -573,6 +575,7 @@ def unique(
     return _unique("unique", input, return_inverse, return_counts, dim, False)
 
 
+@of_tensors()
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -582,7 +585,8 @@ def unique_consecutive(
     `(n)`.
     Computed on the host, since the shape of the result depends on the values.
 
-    Raises: IndexError where `dim` is out of range; TypeError for flags that are no bools.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; TypeError for flags that
+    are no bools.
     """
     checks.check_bools("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     refuse_dynamic(input, "unique_consecutive")

@@ -9,7 +9,7 @@ from typing import Any
 from ... import dtypes
 from ...operators.attach import attach_methods
 from ...operators.declare import composite
-from ...operators.functions.overloads import numpy_names
+from ...operators.functions.overloads import numpy_names, of_tensors
 from ...storage import UNREAD, Counter
 from ...tensor import Tensor, alias, asks_grad, edge_of, plain_edge, sizes_of, strides_of
 from .reinterpret import view_as_complex, view_as_real
@@ -80,7 +80,10 @@ def loose(input: Tensor, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 @composite(out="exact")
 def alias_copy(input: Tensor) -> Tensor:
-    """A copy, for which gradients pass."""
+    """A copy, for which gradients pass.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input)
 
 
@@ -97,19 +100,28 @@ def as_strided_copy(
 
 @composite(out="exact")
 def detach_copy(input: Tensor) -> Tensor:
-    """A copy without a history."""
+    """A copy without a history.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.detach())
 
 
 @composite(out="exact")
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy of `diagonal`."""
+    """A copy of `diagonal`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.diagonal(offset, dim1, dim2))
 
 
 @composite(out="exact")
 def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
-    """A copy of `expand`."""
+    """A copy of `expand`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.expand(size))
 
 
@@ -119,8 +131,8 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)` with size `length` along `dim`.
 
-    Raises: RuntimeError where `dim` is out of range, or more is asked for than there is; IndexError where `start`
-    is out of range.
+    Raises: TypeError for arguments of other kinds; RuntimeError where `dim` is out of range, or more is asked for
+    than there is; IndexError where `start` is out of range.
     """
     if dim >= input.dim() > 0:
         raise RuntimeError(
@@ -131,7 +143,10 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @composite(out="exact")
 def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
-    """A copy of `permute`."""
+    """A copy of `permute`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.permute(dims))
 
 
@@ -139,7 +154,7 @@ def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `select`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return fresh(input.select(dim, index))
 
@@ -159,26 +174,35 @@ def slice_copy(
 def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """A copy of `squeeze`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return fresh(input.squeeze() if dim is None else input.squeeze(dim))
 
 
 @composite(out="exact")
 def t_copy(input: Tensor) -> Tensor:
-    """A copy of `t`."""
+    """A copy of `t`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.t())
 
 
 @composite(out="exact")
 def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """A copy of `transpose`."""
+    """A copy of `transpose`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.transpose(dim0, dim1))
 
 
 @composite(out="exact")
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """A copy of `Tensor.unfold`."""
+    """A copy of `Tensor.unfold`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.unfold(dimension, size, step))
 
 
@@ -186,20 +210,26 @@ def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
     """A copy of `unsqueeze`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return fresh(input.unsqueeze(dim))
 
 
 @composite(out="exact")
 def view_copy(input: Tensor, size: Any) -> Tensor:
-    """A copy of `view`: other sizes, or the bytes as another dtype."""
+    """A copy of `view`: other sizes, or the bytes as another dtype.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(input.view(size))
 
 
 @composite(out="exact")
 def view_as_real_copy(input: Tensor) -> Tensor:
-    """A copy of `view_as_real`."""
+    """A copy of `view_as_real`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(view_as_real(input))
 
 
@@ -207,7 +237,7 @@ def view_as_real_copy(input: Tensor) -> Tensor:
 def view_as_complex_copy(input: Tensor) -> Tensor:
     """A copy of `view_as_complex`.
 
-    Raises: RuntimeError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex, bool and integer tensors.
     """
     return fresh(view_as_complex(input))
 
@@ -241,17 +271,19 @@ def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @numpy_names
+@of_tensors()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, each part of which may be written in place, which no graph sees but its own.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return loose(input, input.chunk(chunks, dim))
 
 
 @numpy_names
+@of_tensors()
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, each part of which may be written in place, which no graph sees but its own.
 
@@ -262,12 +294,13 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     return loose(input, input.split(split_size, dim))
 
 
+@of_tensors()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return loose(input, input.split_with_sizes(split_sizes, dim))
 

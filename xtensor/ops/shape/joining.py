@@ -16,7 +16,7 @@ from ...engine import modes
 from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import numpy_names
+from ...operators.functions.overloads import numpy_names, of_tensors
 from ...operators.options import placed
 from ...operators.promotion import common_dtype, promote
 from ...operators.schema import Array, Arrays
@@ -265,18 +265,30 @@ def _three(t: Tensor) -> Tensor:
     return t.unsqueeze(0).unsqueeze(-1) if t.dim() == 1 else t.unsqueeze(-1)
 
 
-def atleast_1d(*tensors: Any) -> Any:
-    """Views with at least one dimension, of one tensor or of each of several."""
+@of_tensors()
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
+    """Views with at least one dimension, of one tensor or of each of several.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return _each(tensors, _one)
 
 
-def atleast_2d(*tensors: Any) -> Any:
-    """Views with at least two dimensions, of one tensor or of each of several."""
+@of_tensors()
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
+    """Views with at least two dimensions, of one tensor or of each of several.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return _each(tensors, _two)
 
 
-def atleast_3d(*tensors: Any) -> Any:
-    """Views with at least three dimensions, of one tensor or of each of several."""
+@of_tensors()
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
+    """Views with at least three dimensions, of one tensor or of each of several.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return _each(tensors, _three)
 
 
@@ -326,19 +338,18 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     return hstack(parts, out=out)
 
 
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+@of_tensors()
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Views of the tensors expanded to the shape that they share by broadcasting.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
 
     >>> [t.shape for t in xtensor.broadcast_tensors(xtensor.ones(2, 1), xtensor.ones(3))]
     [xtensor.Size([2, 3]), xtensor.Size([2, 3])]
     """
-    if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
-        tensors = tuple(tensors[0])
-    from_shapes = [tuple(sizes_of(t)) for t in tensors]
-    shape = joined_shape(*from_shapes)
-    return tuple([t.expand(shape) for t in tensors])
+    given: Any = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    shape = joined_shape(*[tuple(sizes_of(t)) for t in given])
+    return tuple([t.expand(shape) for t in given])
 
 
 def joined_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -404,8 +415,12 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return blocks(tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors)
 
 
+@of_tensors()
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of the elements of several vectors, one a row."""
+    """All combinations of the elements of several vectors, one a row.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     given = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else list(tensors)
     for t in given:
         if t.dim() != 1:
@@ -429,8 +444,12 @@ def choices(input: Array, count: int, with_replacement: bool) -> Array:
     return jnp.take(input, index, axis=0) if index.size else jnp.zeros((0, count), input.dtype)
 
 
+@of_tensors()
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """The combinations of `r` elements of a vector, one a row, in lexicographic order of their indices."""
+    """The combinations of `r` elements of a vector, one a row, in lexicographic order of their indices.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(sizes_of(input))}")
     if r < 0:

@@ -241,7 +241,8 @@ def set_(
 
     Shape: that of `source`, or `size`; `(0)` without.
 
-    Raises: RuntimeError for a source of another dtype; TypeError for what has no memory.
+    Raises: TypeError for arguments of other kinds; RuntimeError for a source of another dtype; TypeError for what has
+    no memory.
     """
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:

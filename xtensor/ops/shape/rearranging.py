@@ -14,7 +14,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import of_tensors, overloads
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
@@ -75,24 +75,26 @@ def flip(input: Array, dims: Sequence[int]) -> Array:
     return _flipped(input, dims)
 
 
+@of_tensors()
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the order of the columns reversed.
 
     Shape: `input` `(n, m, *)`, result the same.
 
-    Raises: RuntimeError for fewer than two dimensions.
+    Raises: TypeError for arguments of other kinds; RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
+@of_tensors()
 def flipud(input: Tensor) -> Tensor:
     """A copy with the order of the rows reversed.
 
     Shape: `input` `(n, *)`, result the same.
 
-    Raises: RuntimeError for a tensor of no dimensions.
+    Raises: TypeError for arguments of other kinds; RuntimeError for a tensor of no dimensions.
     """
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
@@ -243,7 +245,7 @@ def repeat_interleave(
     `dim` one dimension.
     Repeats in a tensor are read on the host, since the shape of the result depends on them.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
 
     >>> xtensor.repeat_interleave(xtensor.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
@@ -408,6 +410,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     return out
 
 
+@of_tensors()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The square matrix with the flattened tensor on its diagonal.
 

@@ -9,6 +9,7 @@ from ...dtypes import dtype as DType
 from ...geometry import Geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.autocast import cast_for
+from ...operators.functions.overloads import of_tensors
 from ...operators.options import storing
 from ...operators.views import ViewOperator, alias_of, geometry_of
 from ...tensor import Tensor, alias
@@ -55,8 +56,12 @@ CONJ = ViewOperator("_conj", _same, "Conj")
 NEG_VIEW = ViewOperator("_neg_view", _same, "NegView")
 
 
+@of_tensors()
 def view_as_real(input: Tensor) -> Tensor:
-    """A complex tensor as pairs of reals in a new last dimension."""
+    """A complex tensor as pairs of reals in a new last dimension.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if input.is_conj():
@@ -69,10 +74,11 @@ def view_as_real(input: Tensor) -> Tensor:
     return alias_of(VIEW_AS_REAL, input, made, (), dtype=input.dtype.to_real())
 
 
+@of_tensors()
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of pairs as complex numbers.
 
-    Raises: RuntimeError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex, bool and integer tensors.
     """
     (input,) = cast_for(input, cpu="float32")
     if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
@@ -195,12 +201,13 @@ def imag(input: Tensor) -> Tensor:
     return select(view_as_real(input), -1, 1)
 
 
+@of_tensors()
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view.
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
 
-    Raises: RuntimeError for a tensor of one dimension.
+    Raises: TypeError for arguments of other kinds; RuntimeError for a tensor of one dimension.
     """
     if input.dim() < 2 and input.dim() != 0:
         raise RuntimeError(

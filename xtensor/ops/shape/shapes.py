@@ -14,6 +14,7 @@ from ...geometry import Geometry
 from ...operators.attach import attach, attach_methods
 from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
+from ...operators.functions.overloads import of_tensors
 from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, strides_of, wrap
 from ...xla.levels import Dual, batches_of
@@ -696,12 +697,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return input if len(sizes) == input.dim() else reshape(input, sizes)
 
 
+@of_tensors()
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view where strides allow, else a copy.
 
     Shape: `input` of n elements, result `(n)`.
 
-    Raises: NotImplementedError for sparse tensors.
+    Raises: TypeError for arguments of other kinds; NotImplementedError for sparse tensors.
     """
     return reshape(input.contiguous(), (-1,))
 

@@ -87,7 +87,7 @@ def as_strided_scatter(
     Shape: `input` `(*)`, `src` `size`, result `(*)`.
     Differs from PyTorch: the gradient of `input` is zero where `src` was written (PyTorch 2.13 has it the other way).
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     size, stride = ints(size), ints(stride)
     if geometry.has_internal_overlap(tuple(sizes_of(input)), tuple(strides_of(input))) == "YES":
@@ -114,7 +114,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
     Shape: `input` `(*)`, `src` without the dimension `dim`, result `(*)`.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where `dim` is out
+    of range.
     """
     made = geometry.select(contiguous_geometry(input), dim, index)
     return laid_as(input, scatter_view("select_scatter", input, src, made))
@@ -129,7 +130,8 @@ def slice_scatter(
 
     Shape: `input` `(*)`, `src` that of the slice, result `(*)`.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where `dim` is out
+    of range.
     """
     made = geometry.slice(contiguous_geometry(input), dim, start, end, step)
     return laid_as(input, scatter_view("slice_scatter", input, src, made))
@@ -141,7 +143,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
     Shape: `input` `(*)`, `src` that of the diagonal, result `(*)`.
 
-    Raises: RuntimeError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     made = geometry.diagonal(contiguous_geometry(input), offset, dim1, dim2)
     return laid_as(input, scatter_view("diagonal_scatter", input, src, made))

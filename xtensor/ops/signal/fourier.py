@@ -16,7 +16,7 @@ from ...dtypes import complex_type, dtype_of
 from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import numpy_names
+from ...operators.functions.overloads import numpy_names, of_tensors
 from ...operators.options import finish
 from ...operators.promotion import is_complex
 from ...operators.schema import Array
@@ -452,22 +452,24 @@ def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:
 
 
 @numpy_names
+@of_tensors("fft_fftshift")
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all).
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return shifted(input, dim, False)
 
 
 @numpy_names
+@of_tensors("fft_ifftshift")
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`.
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Raises: IndexError where `dim` is out of range.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return shifted(input, dim, True)

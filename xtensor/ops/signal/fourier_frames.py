@@ -14,6 +14,7 @@ from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import of_tensors
 from ...operators.index_bounds import check_values
 from ...operators.promotion import promote
 from ...operators.schema import Array
@@ -218,6 +219,7 @@ def signal_of(
     return total, overlapped(squares, hop)
 
 
+@of_tensors()
 def istft(
     input: Tensor,
     n_fft: int,
@@ -235,7 +237,7 @@ def istft(
     Shape: `input` `(B, frequencies, frames)` or without B, result `(B, length)` or `(length)`.
     RuntimeError where some element of the signal lies under no window, which is seen only where values can be read.
 
-    Raises: RuntimeError for complex tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex tensors.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     span = n_fft if win_length is None else win_length

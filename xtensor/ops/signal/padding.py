@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ...operators.declare import general
+from ...operators.functions.overloads import of_tensors
 from ...operators.schema import Array, Number
 from ...tensor import Tensor
 
@@ -221,6 +222,7 @@ def border_pad(input: Array, pad: Sequence[int], border: str) -> Array:
     return pad_all(input, pad, border)
 
 
+@of_tensors()
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """The tensor padded around its last dimensions: pairs of sizes, the last dimension first; negative ones crop.
 
@@ -228,7 +230,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     Shape: `input` `(*)`; result with `before + after` added to each size that `pad` names.
 
-    Raises: RuntimeError where `pad` has an odd length or more pairs than there are dimensions.
+    Raises: TypeError for arguments of other kinds; RuntimeError where `pad` has an odd length or more pairs than
+    there are dimensions.
 
     >>> F.pad(xtensor.tensor([[1, 2]]), (1, 2), value=9)
     tensor([[9, 1, 2, 9, 9]])

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from ... import dtypes
 from ...operators.declare import composite, general
+from ...operators.functions.overloads import of_tensors
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..create.creation import empty_like
@@ -71,10 +72,12 @@ def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return log_softmax(input, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
+@of_tensors()
 def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """`softmax`, zeros where every element along `dim` is minus infinity.
 
-    Raises: IndexError where `dim` is out of range; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; NotImplementedError for
+    complex, bool and integer tensors.
     """
     dead = (input == -float("inf")).all(dim, keepdim=True)
     return softmax(input.masked_fill(dead, 0), dim, dtype=dtype).masked_fill(dead, 0)
@@ -104,8 +107,8 @@ def _log_softmax_backward_data(
 ) -> Tensor:
     """The gradient of `log_softmax` from its result.
 
-    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
-    tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where `dim` is out
+    of range; RuntimeError for bool tensors.
     """
     return of_type(grad_output - output.exp() * grad_output.sum(dim, keepdim=True), input_dtype)
 
@@ -113,8 +116,12 @@ def _log_softmax_backward_data(
 # ---- dropout -------------------------------------------------------------------------------------------------------
 
 
+@of_tensors()
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """`dropout` and the mask of what it kept."""
+    """`dropout` and the mask of what it kept.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     if input.numel() == 0 or train is False or p == 0:
         return input.clone(), input.detach().new_ones(tuple(sizes_of(input)), dtype=dtypes.bool)
     kept = empty_like(input.detach(), dtype=dtypes.bool).bernoulli_(1 - p)
@@ -173,7 +180,8 @@ def _native_batch_norm_legit_no_training(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`native_batch_norm` by the running statistics.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
@@ -190,12 +198,14 @@ def _batch_norm_with_update(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """`native_batch_norm` in training; the last result is what a device would keep for the backward pass: nothing.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     found = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return (*found, input.detach().new_empty((0,), dtype=dtypes.uint8))
 
 
+@of_tensors()
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -209,11 +219,13 @@ def batch_norm(
 ) -> Tensor:
     """`nn.functional.batch_norm` with the arguments in the order of `torch.batch_norm`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
+@of_tensors()
 def instance_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -227,7 +239,8 @@ def instance_norm(
 ) -> Tensor:
     """`nn.functional.instance_norm` with the arguments in the order of `torch.instance_norm`.
 
-    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     return normalization.instance_norm(
         input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
@@ -244,11 +257,15 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative or None."""
+    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative or None.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     padding = None if padding_idx is None or padding_idx < 0 else padding_idx
     return rows.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
+@of_tensors()
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,
@@ -264,7 +281,7 @@ def embedding_bag(
 
     The bag of every lookup, the sizes of the bags and the rows of maxima come with it.
 
-    Raises: RuntimeError for complex, bool and integer tensors.
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex, bool and integer tensors.
     """
     check_lookups(indices, offsets, sizes_of(weight)[0], mode)
     return bags(
@@ -352,6 +369,7 @@ def _upsample_bilinear2d_aa(
 # ---- scaled products -----------------------------------------------------------------------------------------------
 
 
+@of_tensors()
 def _scaled_mm(
     input: Tensor,
     mat2: Tensor,
@@ -364,7 +382,8 @@ def _scaled_mm(
 ) -> Tensor:
     """The product of matrices of 8-bit floats with one scale each, or one for every row.
 
-    Raises: ValueError for complex, bool and integer tensors; ValueError where sizes do not fit.
+    Raises: TypeError for arguments of other kinds; ValueError for complex, bool and integer tensors; ValueError where
+    sizes do not fit.
     """
     recipes = [0 if scale.numel() == 1 else 1 for scale in (scale_a, scale_b)]
     return scaled_product(

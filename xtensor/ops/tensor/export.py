@@ -25,6 +25,7 @@ from ...geometry import contiguous_strides
 from ...lowering.sharded import ShardedStorage
 from ...operators.attach import attach_methods
 from ...operators.below.dispatching import dispatches, slots_of, wrapper
+from ...operators.functions.overloads import of_tensors
 from ...shared_storage import HostStorage, SharedStorage, exported
 from ...storage import LazyStorage, MetaArray, Storage, WrapperStorage, cell, claimable, twin_of, unclaimed
 from ...tensor import (
@@ -239,8 +240,12 @@ def dlpack(
 copied = jit(lambda array: jnp.copy(array))
 
 
+@of_tensors("_to_dlpack")
 def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule with a copy of the values of `tensor`."""
+    """A DLPack capsule with a copy of the values of `tensor`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return dlpack(tensor)
 
 

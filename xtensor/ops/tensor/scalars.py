@@ -12,6 +12,7 @@ from ... import checks
 from ...engine import modes
 from ...host_numbers import OWN, HostNumber, held
 from ...operators.attach import attach_methods
+from ...operators.functions.overloads import of_tensors
 from ...storage import MetaArray, WrapperArray
 from ...tensor import ARRAY, Tensor, View, asks_grad, host_array, on_host
 from ...xla.levels import batches_of
@@ -193,10 +194,11 @@ def backwards(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else self.flip((0,))
 
 
+@of_tensors()
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one.
 
-    Raises: RuntimeError where there is not one element.
+    Raises: TypeError for arguments of other kinds; RuntimeError where there is not one element.
     """
     return truth(input)
 
