@@ -77,7 +77,7 @@ def numpy_names(function: F) -> F:
 def of_tensors(name: str = "") -> Callable[[F], F]:
     """A decorator for functions of tensors that are written in Python: about an argument that is none PyTorch's error, not what Python says of its attributes.
 
-    name: PyTorch's for the function, where it is another.
+    name: PyTorch's for the function, where it is another. It comes outermost: what looks for NumPy's names looks for errors of its own function.
     """
 
     def decorate(function: F) -> F:

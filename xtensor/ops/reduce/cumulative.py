@@ -375,7 +375,6 @@ def diff(
 
 
 @overloads("Tensor y, Tensor x, *, int dim = -1", "Tensor y, *, Number dx = 1, int dim = -1")
-@of_tensors()
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`.
 
@@ -393,7 +392,6 @@ trapz = trapezoid
     "Tensor y, Tensor x, *, int dim = -1",
     "Tensor y, *, Number dx = 1, int dim = -1",
 )
-@of_tensors()
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
@@ -470,8 +468,8 @@ def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
     return ahead[0] * behind[1] - behind[0] * ahead[1]
 
 
-@numpy_names
 @of_tensors()
+@numpy_names
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`, by default the first dimension of that size.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks
-from ...operators.functions.overloads import of_tensors, overloads
+from ...operators.functions.overloads import overloads
 from ...tensor import Tensor, sizes_of
 from ..shape.joining import cat
 
@@ -70,7 +70,6 @@ def differences(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     "Tensor input, *, tuple of Tensors spacing, int dim = None, int edge_order = 1",
     "Tensor input, *, tuple of Tensors spacing, tuple of ints dim, int edge_order = 1",
 )
-@of_tensors()
 def gradient(
     input: Tensor,
     *,

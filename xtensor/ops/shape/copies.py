@@ -270,8 +270,8 @@ def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return all_fresh(input.unbind(dim))
 
 
-@numpy_names
 @of_tensors()
+@numpy_names
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, each part of which may be written in place, which no graph sees but its own.
 
@@ -282,8 +282,8 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     return loose(input, input.chunk(chunks, dim))
 
 
-@numpy_names
 @of_tensors()
+@numpy_names
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, each part of which may be written in place, which no graph sees but its own.
 

@@ -451,8 +451,8 @@ def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:
     return roll(input, tuple([(sizes[d] + backward) // 2 for d in dims]), dims)
 
 
-@numpy_names
 @of_tensors("fft_fftshift")
+@numpy_names
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all).
 
@@ -463,8 +463,8 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return shifted(input, dim, False)
 
 
-@numpy_names
 @of_tensors("fft_ifftshift")
+@numpy_names
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`.
 
