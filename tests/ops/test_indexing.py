@@ -784,3 +784,13 @@ def test_writes_by_index_to_expanded_tensors_warn(torch: Any, name: str) -> None
             EXPANDED[name](t, base.expand(3, 4))
         told.append((base.tolist(), [str(w.message).partition(" (Triggered")[0] for w in caught]))
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "index"), [((4, 1, 3), []), ((4, 3, 1), [[]]), ((4, 0, 1), [0, 1]), ((0, 1, 3), [])]
+)
+def test_nothing_lies_in_memory_as_pytorch_has_it(torch: Any, sizes: Any, index: Any) -> None:
+    def strides(lib: Any) -> Any:
+        return lib.zeros(sizes)[lib.tensor(index, dtype=lib.int64)].stride()
+
+    assert strides(xt) == strides(torch)

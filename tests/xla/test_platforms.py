@@ -296,7 +296,9 @@ def test_attention_takes_memory_for_a_block_of_scores() -> None:
     scores = 4 * 4096 * 4096 * 4
 
     def run(q: Any, k: Any, v: Any) -> Any:
-        return REGISTRY["scaled_dot_product_attention"].traced((0.0, False, None, False, False))(q, k, v, None)
+        return REGISTRY["scaled_dot_product_attention"].traced((0.0, False, None, False, False))(
+            q, k, v, None
+        )
 
     def loss(*args: Any) -> Any:
         return jnp.sum(run(*args) ** 2)

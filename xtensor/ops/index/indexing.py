@@ -275,7 +275,9 @@ def layout(
 
 
 def layout_of(view: Tensor, found: Placed) -> tuple[Any, Any, Any] | None:
-    if found.dims == (0,) and view._xt_view is None and is_dense(found.arrays[0]):  # as is nearly always so
+    # As is nearly always so; of nothing the dimensions of one lie elsewhere.
+    plain = found.dims == (0,) and view._xt_view is None and is_dense(found.arrays[0])
+    if plain and 0 not in found.shape and 0 not in sizes_of(view):
         return None
     metas = tuple([(tuple(shape_of(a)), index_strides(a)) for a in found.arrays])
     return layout(tuple(sizes_of(view)), tuple(strides_of(view)), found.dims, found.shape, metas)
