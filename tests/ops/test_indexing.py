@@ -794,3 +794,11 @@ def test_nothing_lies_in_memory_as_pytorch_has_it(torch: Any, sizes: Any, index:
         return lib.zeros(sizes)[lib.tensor(index, dtype=lib.int64)].stride()
 
     assert strides(xt) == strides(torch)
+
+
+def test_put_by_a_mask_lies_in_memory_as_the_input(torch: Any) -> None:
+    def strides(lib: Any) -> Any:
+        input, mask = lib.zeros(3, 2).t(), lib.ones(3, 2, dtype=lib.bool).t()
+        return input.index_put((mask,), lib.tensor(1.0)).stride()
+
+    assert strides(xt) == strides(torch) == (1, 2)

@@ -635,7 +635,12 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     picks = index_picks("index_put", input, indices)
     mask = None if accumulate or values.numel() != 1 else single_mask(input, picks)
     if mask is not None:
-        return masked_fill(input, mask, values.reshape(()))
+        value = values.reshape(())
+        if input.is_contiguous():
+            return masked_fill(input, mask, value)
+        return input.clone().masked_fill_(
+            mask, value
+        )  # in memory as the input, where `masked_fill` gives rows
     found = resolve(input, picks)
     check_values(input, found, values)
     check_places(input, found)
