@@ -244,9 +244,6 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
     and integer tensors.
     """
-    for place, (name, value) in enumerate(dict(input=input, LU_data=LU_data, LU_pivots=LU_pivots).items(), 1):
-        if not isinstance(value, Tensor):
-            raise checks.argument_error("lu_solve", name, place, "Tensor", value)
     input, LU_data = cast_for(input, LU_data, cpu="float32")
     check_pivots(LU_pivots, LU_data)
     return factored_solution(LU_data, LU_pivots, input, out=out)

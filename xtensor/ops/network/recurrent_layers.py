@@ -208,19 +208,9 @@ def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str)
     return declared(run)
 
 
-def of_padded(
-    input: Any,
-    hx: Any,
-    cx: Any,
-    inside: Any,
-    w_ih: Any,
-    w_hh: Any,
-    b_ih: Any,
-    b_hh: Any,
-    w_hr: Any,
-    *rest: Any,
-) -> str | None:
+def of_padded(*operands: Any) -> str | None:
     """Autocast's policy for LSTMs on the CPU, as `recurrent`'s: packed data give a mask of what is no padding."""
+    inside, w_hr = operands[3], operands[8]
     return None if inside is not None and w_hr is None else "short"
 
 

@@ -418,8 +418,6 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
     Raises: TypeError for arguments of other kinds.
     """
-    if not isinstance(input, Tensor):
-        raise checks.argument_error("diagflat", "input", 1, "Tensor", input)
     return diag_embed(input.reshape((-1,)), offset)
 
 
