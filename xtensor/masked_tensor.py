@@ -63,10 +63,12 @@ class MaskedTensor(Tensor):
     _masked_mask: Tensor
 
     @staticmethod
-    def __new__(cls: Any, data: Tensor, mask: Tensor, requires_grad: bool = False) -> Any:
+    def __new__(cls, data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
         check(data, mask)
         made = holding(fitted(data.detach(), mask).clone(), mask.clone())
-        return made.requires_grad_() if requires_grad else made
+        if requires_grad:
+            made.requires_grad_()
+        return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Nothing is left to do."""

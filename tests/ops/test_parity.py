@@ -28,6 +28,7 @@ def chosen(full: bool) -> list[tuple[str, str]]:
     return sorted(COMMITTED, key=lambda pair: zlib.crc32(" ".join(pair).encode()))[:SAMPLED]
 
 
+@pytest.mark.timeout(7200)  # a full run judges every pair
 def test_committed_pairs_agree(full: bool, capsys: pytest.CaptureFixture[str]):
     pairs = chosen(full)
     wanted: dict[tuple[str, str], None] = dict.fromkeys(pairs)

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Self, TypeVar, cast, overload
 
 from .. import checks
 from ..xla.signals import from_start
@@ -213,7 +213,7 @@ class _GradMode(DecoratorContext):
     _bits: int
 
     @overload
-    def __new__(cls, function: None = None) -> Any: ...
+    def __new__(cls, function: None = None) -> Self: ...
     @overload
     def __new__(cls, function: F) -> F: ...
     def __new__(cls, function: Any = None) -> Any:
@@ -315,7 +315,7 @@ class inference_mode(DecoratorContext):
     """
 
     @overload
-    def __new__(cls, mode: bool = True) -> Any: ...
+    def __new__(cls, mode: bool = True) -> Self: ...
     @overload
     def __new__(cls, mode: F) -> F: ...
     def __new__(cls, mode: Any = True) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import Any
+from typing import Any, Self
 
 from .. import capture, devices, dtypes
 from ..operators.below.dispatching import dispatches, twin
@@ -91,7 +91,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     _prints_as = "tensor"
     _prints_within = "Parameter"
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = empty(0)
         if not isinstance(data, Tensor):
@@ -121,7 +121,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             require(made, requires_grad)
         if not isinstance(made, cls):
             made.__dict__["_is_param"] = True
-        return made
+        return made  # pyright: ignore[reportReturnType] (of a subclass's kind, which counts as a Parameter)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         found = memo.get(id(self))
@@ -163,7 +163,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     __slots__ = ()
     __torch_function__ = DISABLED
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
         if data is None:
             data = empty(0)
         made = share(Tensor if type(data) is Tensor or isinstance(data, _PLAIN) else type(data), data)
@@ -273,7 +273,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # pyright: i
     __slots__ = ()
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
         UninitializedTensorMixin.refuse_methods()
         made = share(cls, empty(0, device=device, dtype=dtype))
         require(made, requires_grad)
@@ -296,7 +296,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[
 
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
-    ) -> Any:
+    ) -> Self:
         UninitializedTensorMixin.refuse_methods()
         made = share(cls, empty(0, device=device, dtype=dtype))
         require(made, requires_grad)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from ... import checks, devices, dtypes
 from ...ops.create.creation import empty, ones
@@ -41,10 +41,11 @@ class CausalBias(Tensor):
     seq_len_q: int
     seq_len_kv: int
 
-    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Any:
+    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Self:
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
-        return empty(seq_len_q, seq_len_kv, device="meta").as_subclass(cls)
+        made: Any = empty(seq_len_q, seq_len_kv, device="meta").as_subclass(cls)
+        return made
 
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv

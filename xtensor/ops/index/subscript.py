@@ -158,8 +158,12 @@ def place_of(number: int, dim: int, size: Any) -> int:
     if not inside:
         if not is_open(number):
             as_number(number)
-        raise IndexError(f"index {number} is out of bounds for dimension {dim} with size {size}")
+        raise out_of_bounds(number, dim, size)
     return at
+
+
+def out_of_bounds(number: int, dim: int, size: Any) -> IndexError:
+    return IndexError(f"index {number} is out of bounds for dimension {dim} with size {size}")
 
 
 def zero_dim() -> IndexError:
@@ -173,7 +177,7 @@ def select_first(self: Tensor, number: int) -> Tensor:
     """`x[number]` for an int."""
     sizes, strides, offset = geometry_of(self)
     if not sizes:
-        raise zero_dim()
+        raise zero_dim() if number == 0 else out_of_bounds(number, 0, 0)
     at = place_of(number, 0, sizes[0])
     return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from ... import dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.promotion import is_bool, is_complex, is_float
 from ...operators.schema import Array, Number
+from ...operators.write import check_castable
 from ..pointwise.arithmetic import multiplied
 from .matmul import (
     check_batches,
@@ -54,6 +56,12 @@ def added(input: Any, result: Any, beta: Any, alpha: Any) -> Any:
         return input + scaled(result, alpha)
     kept = jnp.where(beta == 0, jnp.zeros_like(input), scaled(input, beta))
     return kept + scaled(result, alpha)
+
+
+def refuse_bool_beta(input: Any, beta: Any) -> None:
+    """RuntimeError for empty products of booleans, whose input PyTorch multiplies with an int that is no bool."""
+    if input.dtype == jnp.bool_ and type(beta) is int:
+        check_castable(np.int64, np.bool_)
 
 
 def _by_beta(grad: Array, beta: Any) -> Array:
@@ -110,6 +118,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     _check_addmm(input, mat1, mat2)
     check_expand(input, (mat1.shape[0], mat2.shape[1]))
     refuse_bool("addmm_impl_cpu_", mat1, mat2)
+    refuse_bool_beta(input, beta)
     return added(input, product(mat1, mat2), beta, alpha)
 
 
@@ -181,6 +190,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
             f"batch2: {dtype_of(batch2).name}"
         )
     refuse_bool("baddbmm", batch1, batch2)
+    refuse_bool_beta(input, beta)
     return added(input, product(batch1, batch2), beta, alpha)
 
 

@@ -129,7 +129,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     Raises: TypeError for arguments of other kinds; RuntimeError for bool tensors.
     """
     own = x.dtype
-    if not (own.is_floating_point or own.is_complex or own.is_integral) or own.name == "bool":
+    inexact = own.is_floating_point or own.is_complex
+    narrow = inexact and own.itemsize < (8 if own.is_complex else 4)
+    if narrow or not (inexact or own.is_integral) or own.name == "bool":
         raise RuntimeError(
             f"linalg.vander supports floating point, complex, and integer tensors, but got {own.scalar_name}"
         )

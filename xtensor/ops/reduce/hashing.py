@@ -30,14 +30,15 @@ def hash_tensor(
     own = dtype_of(input)
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if own.is_complex:
-        raise checks.not_implemented_for("xor_sum_cpu", own)
     if input.size == 0 and (dim is None or dim == ()):
         raise RuntimeError(
             "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             "the 'dim' argument."
         )
-    wide: Any = input.astype(jnp.float64 if own.is_floating_point else jnp.int64)
+    if own.is_complex and input.size:
+        raise checks.not_implemented_for("xor_sum_cpu", own)
+    real: Any = input.real if own.is_complex else input
+    wide: Any = real.astype(jnp.float64 if own.is_floating_point else jnp.int64)
     bits = lax.bitcast_convert_type(wide, jnp.uint64)
     given = () if dim is None else (dim,) if isinstance(dim, int) else dim
     axes = checks.wrap_dims(given, input.ndim) or tuple(range(input.ndim))

@@ -48,7 +48,7 @@ def edges_of(input: Array, bins: tuple[int, ...], range: tuple[float, ...] | Non
         # A divisor that XLA does not know: by a constant it would multiply with the reciprocal.
         parts = jnp.where(low == low, jnp.asarray(max(count, 1), kind), jnp.nan)
         by = (high.astype(kind) - low.astype(kind)) / parts
-        made.append(even_values(jnp, steps, low, high, by, count + 1))
+        made.append(even_values(jnp, steps, low, high, by, count + 1).astype(input.dtype))
     return tuple(made)
 
 
@@ -64,21 +64,23 @@ def counts_of(input: Array, edges: Arrays, weight: Array | None, density: bool) 
         at = jnp.where(x == e[-1], shape[i] - 1, at)
         inside = inside & (x >= e[0]) & (x <= e[-1])
         place = place * shape[i] + jnp.clip(at, 0, shape[i] - 1)
-    ones = jnp.ones(place.shape, input.dtype) if weight is None else weight
+    wide = jnp.promote_types(input.dtype, jnp.float32)
+    ones = jnp.ones(place.shape, wide) if weight is None else weight.astype(wide)
     total = int(np.prod(shape))
-    counts = jnp.zeros((total,), input.dtype).at[place].add(jnp.where(inside, ones, 0)).reshape(shape)
+    counts = jnp.zeros((total,), wide).at[place].add(jnp.where(inside, ones, 0)).reshape(shape)
     if density:
         counts = counts / jnp.sum(counts)
         for i, e in enumerate(edges):
             width = jnp.diff(e).reshape([-1 if j == i else 1 for j in range(len(shape))])
             counts = counts / width
-    return counts
+    return counts.astype(input.dtype)
 
 
 def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weight: Tensor | None) -> None:
     """What PyTorch refuses; whether the range of the values is finite is seen only where they can be read."""
     own = input.dtype
-    if not own.is_floating_point or own.itemsize < 4:
+    ranged = limits is None and any(not isinstance(b, Tensor) for b in bins) and input.numel() > 0
+    if not own.is_floating_point or (own.itemsize < 4 and ranged):  # PyTorch finds no range of narrow values
         raise checks.not_implemented_for("histogramdd", own)
     if input.dim() < 2:
         raise RuntimeError(
@@ -126,7 +128,7 @@ def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weig
                     "torch.histogramdd: min should not exceed max, but got min "
                     f"{low:g} max {high:g} for dimension {i}"
                 )
-    elif any(not isinstance(b, Tensor) for b in bins) and input.numel():
+    elif ranged:
 
         def without_range(values: np.ndarray[Any, Any]) -> Exception | None:
             for i, column in enumerate(values.reshape(-1, columns).T):
@@ -185,7 +187,10 @@ def histogram(
     Shape: `input` `(*)`; counts `(bins)` and edges `(bins + 1)`.
     bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
 
-    Raises: NotImplementedError for complex, bool and integer tensors; TypeError for arguments of other kinds.
+    Raises: NotImplementedError for complex, bool and integer tensors, and for narrow floats without `range`; TypeError
+    for arguments of other kinds.
+
+    Differs from PyTorch: narrow floats are summed in float32, so that counts go on above 2,048.
     """
     if (isinstance(bins, Tensor) and range is not None) or not isinstance(bins, Tensor | int):
         raise Unfit

@@ -20,7 +20,6 @@ from ...operators.functions.overloads import numpy_names, of_tensors
 from ...operators.options import finish
 from ...operators.promotion import is_complex
 from ...operators.schema import Array
-from ...operators.write import write_out
 from ...tensor import Tensor, sizes_of
 from ..create.ranges import arange
 from ..shape.rearranging import roll
@@ -312,8 +311,8 @@ def rfftn(
     Raises: RuntimeError for complex tensors.
     """
     check_real("rfftn", input)
-    x = transformed("rfftn", input, complex=False)
     axes, counts = many_axes(input, s, dim)
+    x = transformed("rfftn", input, complex=False)
     check_any("rfftn", axes)
     return to_half(x, axes, counts, norm, forward=True)
 
@@ -356,10 +355,10 @@ def ihfftn(
 
     Raises: RuntimeError for complex tensors.
     """
+    axes, counts = many_axes(input, s, dim)
     if is_complex(input):
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {dtype_of(input).scalar_name}")
     x = transformed("ihfftn", input, complex=False)
-    axes, counts = many_axes(input, s, dim)
     check_any("ihfftn", axes)
     return to_half(x, axes, counts, norm, forward=False)
 
@@ -422,16 +421,18 @@ def frequencies(name: str, half: bool) -> Any:
         count = int(n / 2) + 1 if half else n
         if count < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        # A spacing of zero divides as IEEE numbers do.
+        span = float(n) * d
+        scale = 1 / span if span else math.copysign(math.inf, span)
+        if out is not None:  # it keeps its shape where it has as many elements
+            arange(count, dtype=dtype, device=device, out=out)
+            if not half:
+                out[(n + 1) // 2 :].sub_(n)
+            return out.mul_(scale)
         steps = arange(count, dtype=own, device=device)
         if not half:
             steps = steps - (steps >= (n + 1) // 2).to(own) * n
-        # A spacing of zero divides as IEEE numbers do.
-        span = float(n) * d
-        made = steps * (1 / span if span else math.copysign(math.inf, span))
-        if out is not None:
-            write_out(name, out, made, [])
-            return out
-        return finish(name, made, requires_grad)
+        return finish(name, steps * scale, requires_grad)
 
     transform = name.removesuffix("freq")
     doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart.\n\n"
