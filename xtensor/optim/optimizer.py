@@ -7,8 +7,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
-from operator import itemgetter
-from typing import Any
+from operator import is_, itemgetter
+from types import NoneType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,16 +17,17 @@ from .. import capture, checks, devices, dtypes
 from ..engine import PROFILING, enable_grad, modes, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..gradients import ask_before
+from ..operators.write import view_of, writer_at
 from ..ops.create.creation import zeros_like
 from ..ops.create.ingest import tensor as make_tensor
-from ..storage import MetaArray
+from ..storage import MetaArray, Storage
 from ..tensor import ARRAY, Tensor, array_of, counter_of, typename
 from ..xla.cache import bounded
 from ..xla.pending import Pending
 from .differentiable import run_differentiable
 from .elsewhere import is_elsewhere, run_elsewhere
-from .states import State, States, telling
-from .update import Rule, TracedNumber, Work, ahead_of, held_by, run, size_of, vector
+from .states import State, States, changes, telling
+from .update import Layout, Rule, TracedNumber, Work, ahead_of, call, held_by, run, size_of, vector
 
 __all__ = [
     "Optimizer",
@@ -364,6 +366,26 @@ def ordered(hooks: HookDict, hook: Callable[..., Any], prepend: bool) -> Removab
     return handle
 
 
+PLAIN = frozenset((Tensor,))
+
+
+class Kept(NamedTuple):
+    """A step that was made, and what it depended on.
+
+    told, state, groups: the states, what says that one of them changed, and each group's parameters, flags and states' names.
+    storages, writes: of the tensors that it wrote, and how often each had been written to. counts: where the rule counts nothing.
+    """
+
+    told: object
+    state: Any
+    groups: list[tuple[tuple[Tensor, ...], tuple[Any, ...], tuple[str, ...]]]
+    params: list[Tensor]
+    storages: list[Storage]
+    writes: list[int]
+    counts: list[float]
+    layout: Layout
+
+
 class RuleOptimizer(Optimizer):
     """An optimizer that is a rule: its step is one compiled call over all parameters.
 
@@ -481,8 +503,80 @@ class RuleOptimizer(Optimizer):
                     self.state.pop(param, None)
             raise
 
+    def _again(self) -> bool:
+        """Make the step if it is the last one with other gradients, counts and numbers: nothing else is looked at then."""
+        kept = self._kept
+        groups = self.param_groups
+        if (
+            kept is None
+            or kept.told is not changes[0]
+            or kept.state is not self.state
+            or len(groups) != len(kept.groups)
+            or capture.running() is not None
+        ):
+            return False
+        operands: list[Any] = []
+        for group, (params, flags, names) in zip(groups, kept.groups):
+            own = group["params"]
+            if (
+                len(own) != len(params)
+                or not all(map(is_, own, params))
+                or self.flags_of(group) != flags
+                or self.states_of(group) != names
+                or group.get("fused")
+            ):
+                return False
+            operands += self.numbers_of(group)
+        tensors = kept.layout.tensors
+        storages = [tensor._xt_storage for tensor in tensors]
+        if (
+            storages != kept.storages
+            or [storage.writes for storage in storages] != kept.writes
+            or any(map(view_of, tensors))
+        ):
+            return False
+        grads: list[Any] = [param.grad for param in kept.params]
+        if not PLAIN.issuperset(map(type, grads)):
+            return False
+        counts = kept.counts
+        if self.counted:
+            counts = self._counts(kept.layout.counters)
+            if counts.count(counts[0]) != len(counts):
+                return False
+        numbers = tuple([n if type(n) is float else as_float(n) for n in operands])
+        writer = writer_at(f"{type(self).__name__}.step", 3)
+        self._known = call(kept.layout, grads, counts, counts[:1], numbers, writer, self.counted)
+        kept.writes[:] = [storage.writes for storage in storages]
+        return True
+
+    def _keep(self, work: list[Work], layout: Layout) -> None:
+        """Keep what the step after this one is compared with, where nothing but numbers is likely to differ."""
+        state = self.state
+        groups = [
+            (tuple(group["params"]), self.flags_of(group), self.states_of(group))
+            for group in self.param_groups
+        ]
+        params = [param for own, _, _ in groups for param in own]
+        if (
+            not (layout.alike and layout.plain)
+            or type(state) is not States
+            or not all(type(state.get(p)) in (State, NoneType) for p in params)
+            or sum([len(each.params) for each in work]) != len(params)
+            or any(group.get("fused") for group in self.param_groups)
+        ):
+            return
+        storages = [tensor._xt_storage for tensor in layout.tensors]
+        # Rules that count nothing are told whether a parameter's states are new.
+        counts = [1.0 if groups[0][2] else 0.0] * len(params)
+        written = [storage.writes for storage in storages]
+        self._kept = Kept(changes[0], state, groups, params, storages, written, counts, layout)
+
     def _run(self, new: list[tuple[Tensor, Any]]) -> None:
         """Make a step; `new` is told of every parameter whose first it is, with its array from before."""
+        if self._kept is not None:
+            if self._again():
+                return
+            self._kept = None
         differentiable = self.defaults.get("differentiable")
         watcher = capture.running()
         if watcher is not None and differentiable:
@@ -555,7 +649,9 @@ class RuleOptimizer(Optimizer):
         lengths = tuple([len(group.params) for group in work])
         if lengths != self._measured[0]:
             self._measured = lengths, size_of(work)
-        self._known = run(work, f"{type(self).__name__}.step", counted, self._measured[1])
+        self._known, layout = run(work, f"{type(self).__name__}.step", counted, self._measured[1])
+        if layout is not None and alike and watcher is None and not new:
+            self._keep(work, layout)
 
     def sparse_step(
         self, group: dict[str, Any], param: Tensor, grad: Any, new: list[tuple[Tensor, Any]]
@@ -592,6 +688,8 @@ class RuleOptimizer(Optimizer):
 
     # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
     _known: dict[int, tuple[Any, float]] = {}
+    # The last step, where the next may be the same but for its operands.
+    _kept: Kept | None = None
     # How many parameters each group had last, and the bytes that a step writes.
     _measured: tuple[tuple[int, ...], int] = (), 0
 

@@ -29,7 +29,18 @@ from ..xla.pending import Pending, settled
 from ..xla.threads import others
 from ..xla.x64 import ahead, jit
 
-__all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "ahead_of", "held_by", "run", "size_of"]
+__all__ = [
+    "Layout",
+    "Rule",
+    "TracedCount",
+    "TracedNumber",
+    "Work",
+    "ahead_of",
+    "call",
+    "held_by",
+    "run",
+    "size_of",
+]
 
 LITTLE = 1 << 19
 """Bytes of parameters and states up to which a step takes as long whether their buffers are reused or not."""
@@ -58,15 +69,31 @@ class Work(NamedTuple):
     counters: list[Tensor]
 
 
+class Layout(NamedTuple):
+    """What a step has in common with the next one of the same tensors.
+
+    key: the program's. tensors: those that it writes, each parameter before its states. alike: whether it takes one count.
+    plain: whether the tensors are whole storages, which may hold what is pending. size: as `size_of` says.
+    """
+
+    key: tuple[Any, ...]
+    tensors: list[Tensor]
+    counters: list[Tensor]
+    place: devices.device
+    alike: bool
+    plain: bool
+    size: int
+
+
 def size_of(work: list[Work]) -> int:
     """The bytes of what a step writes."""
     return sum([p.nbytes * (1 + len(s)) for g in work for p, s in zip(g.params, g.states, strict=True)])
 
 
-def run(work: list[Work], name: str, counted: bool = True, size: int = JOINED) -> Known:
+def run(work: list[Work], name: str, counted: bool = True, size: int = JOINED) -> tuple[Known, Layout | None]:
     """Write the new values of all parameters, states and counters; returns the counters' arrays, whose values are known.
 
-    size: as `size_of` says.
+    size: as `size_of` says. The layout is there where one program made the whole step.
 
     Parameters that share memory with an earlier one (tied weights) follow in a call of their own, after it.
     """
@@ -82,8 +109,8 @@ def run(work: list[Work], name: str, counted: bool = True, size: int = JOINED) -
         now, rest = disjoint(rest)
         for place, part in by_device(now).items():
             for piece in [part] if few else parted(part):
-                made.update(call_program(piece, place, writer, counted, size))
-    return made
+                made.update(call_program(piece, place, writer, counted, size)[0])
+    return made, None
 
 
 def ahead_of(work: list[Work], counted: bool) -> None:
@@ -172,15 +199,14 @@ def by_device(work: list[Work]) -> dict[devices.device, list[Work]]:
     return found
 
 
-def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool, size: int) -> Known:
+def call_program(
+    work: list[Work], place: devices.device, writer: Any, counted: bool, size: int
+) -> tuple[Known, Layout]:
     distinct: dict[float, int] = {}
     key = []
     tensors: list[Tensor] = []
     counters: list[Tensor] = []
-    grads: list[Any] = []
     numbers: list[float] = []
-    watcher = capture.running()
-    joins = size < JOINED and watcher is None and segments.waiting()
     for group in work:
         first = group.counts[0]
         if group.counts.count(first) == len(group.counts):
@@ -193,27 +219,46 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for param, states in zip(group.params, group.states, strict=True):
             tensors.append(param)
             tensors += states
-        if joins:
-            grads += [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in group.grads]
-        else:
-            grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
+    plain = KINDS.issuperset([type(t._xt_storage) for t in (*tensors, *counters)]) and not any(
+        map(view_of, tensors)
+    )
+    layout = Layout(tuple(key), tensors, counters, place, len(distinct) == 1, plain, size)
+    one = len(work) == 1
+    grads = work[0].grads if one else [grad for group in work for grad in group.grads]
+    values = work[0].counts if one else [count for group in work for count in group.counts]
+    return call(layout, grads, values, list(distinct), tuple(numbers), writer, counted), layout
+
+
+def call(
+    layout: Layout,
+    grads: Sequence[Tensor],
+    values: Sequence[float],
+    distinct: Sequence[float],
+    numbers: tuple[Any, ...],
+    writer: Any,
+    counted: bool,
+) -> Known:
+    """Make a step of a layout with these gradients, counts of the steps before, of each parameter and without repeats, and numbers."""
+    key, tensors, counters, place, _, plain, size = layout
+    watcher = capture.running()
+    joins = plain and size < JOINED and watcher is None and segments.waiting()
     if place.type == "meta":
         for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
         return {}
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
-    # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
-    joins = joins and KINDS.issuperset([type(t._xt_storage) for t in (*tensors, *counters)])
-    joins = joins and not any(map(view_of, tensors))
+    # Gradients are held first, so that one which is its parameter's own array counts as somebody who sees it.
+    given: Any
     if joins:
+        given = [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in grads]
         arrays = [tensor._xt_storage.operand for tensor in tensors]
     else:
+        given = settled([g._xt_storage.array if g._xt_view is None else array_of(g) for g in grads])
         arrays = [array_of(tensor) for tensor in tensors] if size < LITTLE else take_arrays(tensors)
-        grads, counts = settled(grads), settled(counts)
-    program, pick = program_of(tuple(key), counted, not (joins or size < LITTLE or others))
-    operands: Any = tuple(numbers)
-    args = (*arrays, *grads, vector(operands, place) if watcher is None else traced_vector(operands), *counts)
-    del arrays
+        counts = settled(counts)
+    program, pick = program_of(key, counted, not (joins or size < LITTLE or others))
+    args = (*arrays, *given, vector(numbers, place) if watcher is None else traced_vector(numbers), *counts)
+    del arrays, given
     if joins:
         program = segments.waiter(program, len(args), None)
         for tensor in tensors:  # which may hold what pends from then on
@@ -227,7 +272,6 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
     put: dict[Any, Any] = {}
-    values = work[0].counts if len(work) == 1 else [count for group in work for count in group.counts]
     last, plain = None, False
     for counter, count in zip(counters, values, strict=True):
         storage = counter._xt_storage
