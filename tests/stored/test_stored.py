@@ -316,3 +316,16 @@ def test_transforms_and_exports_say_that_there_are_no_values() -> None:
         with pytest.raises(NotImplementedError, match="dtypes that only store"):
             transformed(x)
     assert (x * 2).tolist() == xtensor.compile(lambda a: a * 2)(x).tolist()
+
+
+@pytest.mark.parametrize("make", ["ones", "zeros", "full", "rand"])
+def test_factories_write_to_halves_of_complex_numbers(make: str):
+    out = xtensor.zeros(0, dtype=xtensor.complex32)
+    function, sizes = getattr(xtensor, make), ((4,), 2j) if make == "full" else ((4,),)
+    assert function(*sizes, out=out) is out
+    assert out.dtype is xtensor.complex32 and out.shape == (4,)
+    values = out.to(xtensor.complex64)
+    if make == "rand":
+        assert bool((values.imag > 0).any() and (values.real < 1).all())
+    else:
+        assert values.tolist() == [{"ones": 1, "zeros": 0, "full": 2j}[make]] * 4

@@ -540,8 +540,11 @@ def takes_tensors(function: Any) -> bool:
 
 
 def strangers(values: Iterable[Any]) -> list[Any]:
-    """The values, and those in their lists and tuples, that are no tensors: a factory asks them of its sizes and numbers."""
-    return [value for value in flat(values) if not isinstance(value, Tensor)]
+    """The values, and those in their lists and tuples, that are no tensors: a factory asks them of its sizes and numbers.
+
+    With them tensors of dtypes that only store, which know how they are written to.
+    """
+    return [v for v in flat(values) if not isinstance(v, Tensor) or type(v.dtype) is not dtypes.dtype]
 
 
 def is_apart(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:

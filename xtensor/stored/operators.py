@@ -15,6 +15,7 @@ from .. import checks, devices, dtypes, geometry
 from ..engine import modes
 from ..operators.inplace import check_inplace, move_retained
 from ..operators.options import storing
+from ..operators.out_rules import warn_of_resizing
 from ..operators.views import geometry_of
 from ..operators.write import write_out
 from ..ops.create.creation import full, zeros
@@ -158,7 +159,13 @@ def computed(func: Any, name: str, args: Any, kwargs: Any, given: list[Any]) -> 
     out = kwargs.get("out")
     operands = [t for t in given if t is not out]
     asked = kwargs.get("dtype")
-    short = asked is dtypes.complex32 or (asked is None and promoted(operands) is dtypes.complex32)
+    if (
+        out is not None and not operands and asked is None
+    ):  # a factory, whose result has the dtype of what it is in
+        asked = out.dtype
+    short = asked is dtypes.complex32 or (
+        asked is None and bool(operands) and promoted(operands) is dtypes.complex32
+    )
     options = {k: each(v, wide) for k, v in kwargs.items() if k != "out"}
     if asked is dtypes.complex32:
         options["dtype"] = dtypes.complex64
@@ -214,7 +221,12 @@ def each_into(out: Any, made: Any, name: str) -> Any:
     """Results, written to what they are to be in."""
     for target, value in zip(tensors_of(out), tensors_of(made), strict=True):
         if isinstance(target, StoredTensor):
-            held(target).resize_(tuple(value.shape)).copy_(held(narrowed(value)))
+            sizes = tuple(value.shape)
+            if tuple(target.shape) != sizes:
+                if target.numel():
+                    warn_of_resizing(name, list(target.shape), list(sizes))
+                target.resize_(sizes)
+            held(target).copy_(held(narrowed(value)))
         else:
             write_out(name, target, wide(value), [])
     return out
