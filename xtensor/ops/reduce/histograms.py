@@ -187,8 +187,9 @@ def histogram(
     Shape: `input` `(*)`; counts `(bins)` and edges `(bins + 1)`.
     bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
 
-    Raises: NotImplementedError for complex, bool and integer tensors, and for narrow floats without `range`; TypeError
-    for arguments of other kinds.
+    Raises: NotImplementedError for complex, bool and integer tensors; TypeError for arguments of other kinds.
+
+    Of float16 and bfloat16, `range` or the edges have to be given.
 
     Differs from PyTorch: narrow floats are summed in float32, so that counts go on above 2,048.
     """
