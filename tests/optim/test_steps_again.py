@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -104,7 +106,7 @@ def trained(name: str, change: Callable[[Any, list[Any]], None], anew: bool) -> 
         if at == 4:
             change(opt, params)
         if anew:
-            opt._kept = None
+            opt.state.kept = None
         opt.zero_grad()
         sum((p * p * (at + 1)).sin().sum() for p in params if p.requires_grad).backward()
         opt.step()
@@ -123,10 +125,27 @@ def test_a_step_like_the_last_is_taken_for_it(name: str, monkeypatch: pytest.Mon
     told: list[bool] = []
     plain = RuleOptimizer._again
 
-    def again(self: Any) -> bool:
-        told.append(plain(self))
+    def again(self: Any, kept: Any) -> bool:
+        told.append(plain(self, kept))
         return told[-1]
 
     monkeypatch.setattr(RuleOptimizer, "_again", again)
     trained(name, another_rate, False)
     assert told.count(True) >= 6
+
+
+@pytest.mark.parametrize("forget", ["clear", "replace"])
+def test_states_that_are_dropped_are_freed(forget: str):
+    weight = xt.ones(1031, requires_grad=True)
+    opt = xt.optim.SGD([weight], lr=0.1, momentum=0.9)
+    for _ in range(3):
+        opt.zero_grad()
+        (weight * weight).sum().backward()
+        opt.step()
+    assert opt.state.kept is not None
+    held = weakref.ref(opt.state[weight]["momentum_buffer"])
+    if forget == "clear":
+        opt.state.clear()
+    else:
+        opt.state = defaultdict(dict)
+    assert held() is None

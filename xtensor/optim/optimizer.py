@@ -372,12 +372,11 @@ PLAIN = frozenset((Tensor,))
 class Kept(NamedTuple):
     """A step that was made, and what it depended on.
 
-    told, state, groups: the states, what says that one of them changed, and each group's parameters, flags and states' names.
+    told: what says whether a state changed since. groups: each one's parameters, flags and states' names.
     storages, writes: of the tensors that it wrote, and how often each had been written to. counts: where the rule counts nothing.
     """
 
     told: object
-    state: Any
     groups: list[tuple[tuple[Tensor, ...], tuple[Any, ...], tuple[str, ...]]]
     params: list[Tensor]
     storages: list[Storage]
@@ -503,17 +502,10 @@ class RuleOptimizer(Optimizer):
                     self.state.pop(param, None)
             raise
 
-    def _again(self) -> bool:
+    def _again(self, kept: Kept) -> bool:
         """Make the step if it is the last one with other gradients, counts and numbers: nothing else is looked at then."""
-        kept = self._kept
         groups = self.param_groups
-        if (
-            kept is None
-            or kept.told is not changes[0]
-            or kept.state is not self.state
-            or len(groups) != len(kept.groups)
-            or capture.running() is not None
-        ):
+        if kept.told is not changes[0] or len(groups) != len(kept.groups) or capture.running() is not None:
             return False
         operands: list[Any] = []
         for group, (params, flags, names) in zip(groups, kept.groups):
@@ -569,14 +561,14 @@ class RuleOptimizer(Optimizer):
         # Rules that count nothing are told whether a parameter's states are new.
         counts = [1.0 if groups[0][2] else 0.0] * len(params)
         written = [storage.writes for storage in storages]
-        self._kept = Kept(changes[0], state, groups, params, storages, written, counts, layout)
+        state.kept = Kept(changes[0], groups, params, storages, written, counts, layout)
 
     def _run(self, new: list[tuple[Tensor, Any]]) -> None:
         """Make a step; `new` is told of every parameter whose first it is, with its array from before."""
-        if self._kept is not None:
-            if self._again():
+        if type(self.state) is States and self.state.kept is not None:
+            if self._again(self.state.kept):
                 return
-            self._kept = None
+            self.state.kept = None
         differentiable = self.defaults.get("differentiable")
         watcher = capture.running()
         if watcher is not None and differentiable:
@@ -688,8 +680,6 @@ class RuleOptimizer(Optimizer):
 
     # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
     _known: dict[int, tuple[Any, float]] = {}
-    # The last step, where the next may be the same but for its operands.
-    _kept: Kept | None = None
     # How many parameters each group had last, and the bytes that a step writes.
     _measured: tuple[tuple[int, ...], int] = (), 0
 

@@ -23,6 +23,8 @@ def told(name: str) -> Callable[..., Any]:
             return plain(self, *args, **kwargs)
         finally:
             changes[0] = object()
+            if type(self) is States:
+                self.kept = None
 
     method.__name__, method.__doc__ = name, plain.__doc__
     return method
@@ -44,11 +46,15 @@ class State(dict[str, Any]):
 class States(defaultdict[Any, Any]):
     """The states of all parameters of an optimizer; one that is not there is made, empty."""
 
+    # What the optimizer keeps of its last step: it goes with the states that it holds.
+    kept: Any = None
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*(args or (State,)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
+        self.kept = None
         changes[0] = object()
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -159,13 +159,9 @@ def computed(func: Any, name: str, args: Any, kwargs: Any, given: list[Any]) -> 
     out = kwargs.get("out")
     operands = [t for t in given if t is not out]
     asked = kwargs.get("dtype")
-    if (
-        out is not None and not operands and asked is None
-    ):  # a factory, whose result has the dtype of what it is in
+    if not operands and asked is None:  # a factory, whose result has the dtype of what it is in
         asked = out.dtype
-    short = asked is dtypes.complex32 or (
-        asked is None and bool(operands) and promoted(operands) is dtypes.complex32
-    )
+    short = asked is dtypes.complex32 or (asked is None and promoted(operands) is dtypes.complex32)
     options = {k: each(v, wide) for k, v in kwargs.items() if k != "out"}
     if asked is dtypes.complex32:
         options["dtype"] = dtypes.complex64

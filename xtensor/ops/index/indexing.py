@@ -638,9 +638,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
         value = values.reshape(())
         if input.is_contiguous():
             return masked_fill(input, mask, value)
-        return input.clone().masked_fill_(
-            mask, value
-        )  # in memory as the input, where `masked_fill` gives rows
+        # In memory as the input, where `masked_fill` gives rows.
+        return input.clone().masked_fill_(mask, value)
     found = resolve(input, picks)
     check_values(input, found, values)
     check_places(input, found)
