@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain, starmap
+from operator import is_
 from time import perf_counter
 from typing import Any
 
@@ -91,7 +92,9 @@ budget = Budget()
 class Structure:
     """How the segments that end with a node run.
 
-    nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
+    nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. firsts: of those, the
+    places of arrays that no earlier place has, which alone a program is given; repeats and origins: the other places, and where each one's
+    array stands first; None until a program is made. used: how often a
     result is an argument within. alone: whether some call is made within no other program. programs: by the results that they give.
     answers: those that give what is wanted, and maybe more. paid: whether waiting gained something when no program answered last, None
     where it may later. whole: whether one did last. came: how often none did. runs: how often one did. ended: how often what ended them.
@@ -107,6 +110,10 @@ class Structure:
         self.nodes = nodes
         self.outside = [(i, j) for i, n in enumerate(nodes, 1) for j, s in enumerate(n.sources) if s == 0]
         self.single = all(n.called.single for n in nodes)
+        self.same: list[int] | None = None
+        self.firsts: list[tuple[int, int]] = []
+        self.repeats: list[tuple[int, int]] = []
+        self.origins: list[int] = []
         self.alone = any(n.signature.alone for n in nodes)
         self.used = [0] * sum(len(n.avals) for n in nodes)
         for node in nodes:
@@ -125,7 +132,7 @@ class Structure:
         self.seen: list[int] = []
         self.last: tuple[int, ...] = ()
 
-    def program(self, wanted: tuple[int, ...]) -> Any:
+    def program(self, wanted: tuple[int, ...], calls: list[Any]) -> Any:
         """The program that gives these results, or None where the calls run by themselves."""
         found = self.answers.get(wanted)
         if found is not None:
@@ -156,6 +163,7 @@ class Structure:
         if self.came < state.hot or wanted in self.making:
             return None
         if self.asked is None or self.asked[0] != wanted:
+            self.tell_apart(calls)
             program, examples = self.made(wanted), self.examples()
             self.asked = wanted, program, examples, is_ready(program, *examples)
         _, program, examples, ready = self.asked
@@ -167,9 +175,10 @@ class Structure:
         self.making.add(wanted)
         if state.background:
             self.paid = True
-            workers.submit(Work(lambda: self.make(wanted, program, examples, cost)))
+            programs = self.programs
+            workers.submit(Work(lambda: self.make(wanted, program, examples, cost, programs)))
             return None
-        self.make(wanted, program, examples, cost)
+        self.make(wanted, program, examples, cost, self.programs)
         return wanted, self.programs[wanted]
 
     def waits(self) -> bool:
@@ -180,7 +189,14 @@ class Structure:
         """Of the calls' programs."""
         return [n.called.program.__name__ for n in self.nodes]
 
-    def make(self, wanted: tuple[int, ...], program: Any, examples: list[Any], cost: float) -> None:
+    def make(
+        self,
+        wanted: tuple[int, ...],
+        program: Any,
+        examples: list[Any],
+        cost: float,
+        programs: dict[Any, Any],
+    ) -> None:
         """Compile a program; by a thread."""
         state.making += 1
         began = perf_counter()
@@ -190,22 +206,56 @@ class Structure:
             state.making -= 1
             budget.spent += perf_counter() - began - cost
         counts["compiled"] += 1
-        self.programs[wanted] = program
+        programs[wanted] = program
+
+    def tell_apart(self, calls: list[Any]) -> None:
+        """Find the arguments from outside that are one array, in these calls and in those before: programs take each once.
+
+        A weight comes in the forward call, in the backward one and in the update, and each argument takes half a microsecond to hand over.
+        Within one call two are the same by accident: an optimizer's states all begin as zeros.
+        """
+        first: dict[Any, int] = {}
+        same = [first.setdefault(id(calls[i][1][j]), at) for at, (i, j) in enumerate(self.outside)]
+        same = [
+            at if self.outside[at][0] == self.outside[origin][0] else origin for at, origin in enumerate(same)
+        ]
+        if self.same is not None:
+            first = {}
+            same = [first.setdefault(pair, at) for at, pair in enumerate(zip(same, self.same, strict=True))]
+        if same == self.same:
+            return
+        self.same = same
+        taken = [at for at, origin in enumerate(same) if at == origin]
+        again = [at for at, origin in enumerate(same) if at != origin]
+        self.firsts, self.repeats = [self.outside[at] for at in taken], [self.outside[at] for at in again]
+        self.origins = [taken.index(same[at]) for at in again]
+        self.programs, self.answers, self.making, self.asked = {}, {}, set(), None
+
+    def taken(self, calls: list[Any]) -> list[Any] | None:
+        """What a program takes from outside; None where some arguments are not the same that were so far."""
+        first = [calls[i][1][j] for i, j in self.firsts]
+        again = [calls[i][1][j] for i, j in self.repeats]
+        if all(map(is_, again, map(first.__getitem__, self.origins))):
+            return first
+        self.tell_apart(calls)
+        self.paid = None
+        return None
 
     def examples(self) -> list[Any]:
         """What stands for the arguments from outside."""
-        return [form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.outside]
+        return [form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.firsts]
 
     def made(self, wanted: tuple[int, ...]) -> Any:
         """The program that gives these results, of all arguments from outside."""
+        assert self.same is not None
+        places = {at: place for place, at in enumerate(dict.fromkeys(self.same))}
+        from_outside = iter([places[origin] for origin in self.same])
         steps: list[Step] = []
-        taken = 0
         for node in self.nodes:
             sources: list[Any] = []
             for source in node.sources:
                 if source == 0:
-                    sources.append(taken)
-                    taken += 1
+                    sources.append(next(from_outside))
                 else:
                     sources.append(source)
             steps.append(Step(node.called, tuple(sources)))
@@ -257,7 +307,10 @@ def run(calls: list[Any], why: str) -> bool | None:
     else:
         wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
         structure.seen, structure.last = seen, wanted
-    found = structure.program(wanted)
+    found = structure.program(wanted, calls)
+    outside = None if found is None else structure.taken(calls)
+    if outside is None:
+        found = None
     structure.whole = found is not None
     structure.ended[why] = structure.ended.get(why, 0) + 1
     for watcher in watchers:
@@ -270,7 +323,6 @@ def run(calls: list[Any], why: str) -> bool | None:
     structure.runs += 1
     counts["whole"] += 1
     counts["calls"] += len(calls) - 1
-    outside = [calls[i][1][j] for i, j in structure.outside]
     # In one call of C, so that a signal finds all results, or none.
     any(map(set_value, [results[i] for i in given], chain.from_iterable(starmap(program, (outside,)))))
     return True
