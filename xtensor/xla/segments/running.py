@@ -309,13 +309,11 @@ def run(calls: list[Any], why: str) -> bool | None:
         structure.seen, structure.last = seen, wanted
     found = structure.program(wanted, calls)
     outside = None if found is None else structure.taken(calls)
-    if outside is None:
-        found = None
-    structure.whole = found is not None
+    structure.whole = outside is not None
     structure.ended[why] = structure.ended.get(why, 0) + 1
     for watcher in watchers:
-        watcher(structure.names(), found is not None, why)
-    if found is None:
+        watcher(structure.names(), structure.whole, why)
+    if found is None or outside is None:
         counts["by call"] += 1
         by_call(calls)
         return structure.paid
