@@ -164,7 +164,7 @@ class Storage:
     array: the values. raw: their slot, whatever a kind of storage makes of `array`. operand: the values, or what they are pending as.
     version: what autograd counts. writes: every replacement of `array`, for cached reads, from `births.now` on.
     shared: the present array is known outside (came from or went to the user), so it is never donated.
-    writer: the line of the program that wrote last, and the operator, once there was a write.
+    writer: the code of the program that wrote last, the place in it (`f_lasti`), and the operator, once there was a write.
     sharing: what a SharedStorage or a CopiedStorage knows of NumPy's memory; others leave it out.
     cover: weak reference to the one tensor that takes its sizes from the array itself, once it has aliases.
     """

@@ -11,6 +11,7 @@ from ..engine.graph import AccumulateGrad, name_of
 from ..gradients import gradient_edge
 from ..operators.inplace import CopySlices
 from ..operators.nodes import OpNode
+from ..operators.saved import line_of
 from ..tensor import Tensor, sizes_of
 from .function import BackwardCFunction
 from .rows import Arrows, Boxes, dot_text, in_rows
@@ -100,8 +101,8 @@ def conflict(counter: Any, version: int) -> list[str]:
     writer = getattr(counter, "writer", None)
     where = ""
     if writer is not None:
-        code, line, name = writer
-        where = f"\nby {name} at {pathlib.PurePath(code.co_filename).name}:{line}"
+        code, at, name = writer
+        where = f"\nby {name} at {pathlib.PurePath(code.co_filename).name}:{line_of(code, at)}"
     return [f"saved at version {version}, now {counter.version}{where}"]
 
 

@@ -6,6 +6,7 @@ sequences, Python numbers for themselves, and `Hooked` for what `saved_tensors_h
 
 from __future__ import annotations
 
+import itertools
 import re
 import weakref
 from collections.abc import Callable
@@ -154,6 +155,12 @@ def save(tensor: Tensor, array: Any) -> Any:
     return (counter, counter.version, array)
 
 
+def line_of(code: Any, at: int) -> int:
+    """The line of the instruction at a place (`f_lasti`) of a function's or a module's code."""
+    line = next(itertools.islice(code.co_positions(), at // 2, None))[0]
+    return code.co_firstlineno if line is None else line
+
+
 def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> None:
     """Refuse a saved value that was written since; `edge` is what made it, if an operator did."""
     counter, version, array = entry
@@ -168,8 +175,8 @@ def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> N
     where = f" It was saved for {forward_name(node)}"
     writer = getattr(counter, "writer", None)
     if writer is not None:
-        code, line, name = writer
-        where += f" and written by {name} at {code.co_filename}:{line} (in {code.co_name})"
+        code, at, name = writer
+        where += f" and written by {name} at {code.co_filename}:{line_of(code, at)} (in {code.co_name})"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{checks.spelled(kind)} {list(array.shape)}]{made} is at version {counter.version}; expected version {version} "

@@ -87,11 +87,13 @@ ATEN |= {name: f"{name}.Scalar" for name in ("fill_", "masked_fill_", "pow_")}
 
 
 def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
-    """The line of the program that writes: the first frame outside of the package, from `depth` calls up."""
+    """Where the program writes: in the first frame outside of the package, from `depth` calls up. Its line is looked for when it is asked for,
+    since Python goes through all lines of a module before it.
+    """
     frame: Any = sys._getframe(depth)
     while frame.f_back is not None and frame.f_globals.get("__name__", "")[:8] in OURS:
         frame = frame.f_back
-    return (frame.f_code, frame.f_lineno, name)
+    return (frame.f_code, frame.f_lasti, name)
 
 
 KINDS = frozenset((Storage, LazyStorage))

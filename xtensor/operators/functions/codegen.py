@@ -152,7 +152,7 @@ def <name>(<parameters>):
             storage.writes += 1
             storage.shared = False
             f = getframe(1)
-            storage.writer = (f.f_code, f.f_lineno, '<name>')
+            storage.writer = (f.f_code, f.f_lasti, '<name>')
             return <target>
     <check>
     return run_inplace(op, <values>)
