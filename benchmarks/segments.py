@@ -5,14 +5,16 @@
     python benchmarks/segments.py --json segments.json  and write the figures
 
 `chain` is twenty different operators on small arrays, read at its end, in microseconds a call; `view`, `write` and `loop` have views, writes in
-place, and a value read at every second call. `mlp`, `lstm` and `gpt` are training steps of `benchmarks/steps.py`. Three contenders take turns in
-one process: segments on, off, and PyTorch; that all give the same (the first two the same bits) is checked before. `first` is a chain's first run
-in a process of its own, with an empty cache: wall seconds, on and off in turns.
+place, and a value read at every second call. `mlp`, `lstm` and `gpt` are training steps of `benchmarks/steps.py`. Three contenders take turns:
+segments on, off, and PyTorch, of the steps each in a process of its own, else in one; that all give the same (the first two the same bits) is
+checked before. `first` is a chain's first run in a process of its own, with an empty cache: wall seconds, on and off in turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.util
 import json
 import os
 import statistics
@@ -20,11 +22,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import steps
-from turns import measure, ratio
+from turns import Process, Run, measure, measure_apart, ratio
 
 import xtensor
 from xtensor.plans.plans import executor
@@ -33,10 +36,7 @@ from xtensor.xla.quick import again
 from xtensor.xla.segments import structures
 from xtensor.xla.segments.running import budget
 
-try:
-    import torch
-except ImportError:
-    torch: Any = None
+TORCH = importlib.util.find_spec("torch") is not None
 
 SIZES = ((4, 4), (67, 64))
 STEPS = ("mlp-32x64-sgd", "lstm-loop", "gpt-small")
@@ -113,41 +113,82 @@ def contenders(make: Callable[[Any], Callable[[], Any]]) -> dict[str, Callable[[
             return plain()
 
     found = {"segments": make(xtensor), "at once": at_once}
-    if torch is not None:
+    if TORCH:
+        import torch
+
         found["torch"] = make(torch)
     return found
 
 
-def step_of(name: str) -> Callable[[Any], Callable[[], Any]]:
-    """A training step of `benchmarks/steps.py`, whose loss is read."""
-    case = steps.CASES[name]
-    xtensor.manual_seed(0)
-    weights = {k: v.numpy() for k, v in case.make(xtensor).state_dict().items()}
+def step(who: str, name: str, weights: dict[str, Any] | None) -> tuple[Run, dict[str, Any]]:
+    """A step of `benchmarks/steps.py` with segments or at once, as a contender with a process of its own (`steps.contender` is PyTorch's)."""
+    run_for_long()
+    with contextlib.nullcontext() if who == "segments" else segments.paused():
+        run, report = steps.contender("xtensor", name, weights, read=True)
 
-    def make(lib: Any) -> Callable[[], Any]:
-        step, _ = steps.eager(lib, case, weights)
-        return lambda: step().item()
+    def at_once() -> Callable[[], Any]:
+        with segments.paused():
+            return run()
 
-    return make
+    chosen = run if who == "segments" else at_once
+    settle({who: chosen})
+    return chosen, report
 
 
-def timed(name: str, make: Callable[[Any], Callable[[], Any]], calls: int, options: Any) -> dict[str, Any]:
-    runs = contenders(make)
-    values = {title: run() for title, run in runs.items()}
-    if values["segments"] != values["at once"]:
-        raise AssertionError(f"{name}: {values}")
-    if "torch" in values and not np.isclose(values["torch"], values["segments"], rtol=1e-2):
-        raise AssertionError(f"{name}: {values}")
+def run_for_long() -> None:
+    """Have this process as one that has run for long: there was time for compiling, and calls wait."""
+    structures.state.hot, budget.START = HOT, 1e9
+    segments.enable(True)
+
+
+def settle(runs: dict[str, Callable[[], Any]]) -> None:
+    """Have all that is run compiled for good."""
     for _ in range(2):  # the programs of its structures, and those of its steps
         for _ in range(2 * HOT):
             for run in runs.values():
                 run()
         segments.workers.wait()
         executor.wait()
-        again.settle(runs["segments"])
+        if "segments" in runs:
+            again.settle(runs["segments"])
+
+
+def checked(name: str, values: dict[str, float]) -> None:
+    """All give the same, xtensor's the same bits."""
+    if values["segments"] != values["at once"]:
+        raise AssertionError(f"{name}: {values}")
+    if "torch" in values and not np.isclose(values["torch"], values["segments"], rtol=1e-2):
+        raise AssertionError(f"{name}: {values}")
+
+
+def timed(name: str, make: Callable[[Any], Callable[[], Any]], calls: int, options: Any) -> dict[str, Any]:
+    runs = contenders(make)
+    checked(name, {title: run() for title, run in runs.items()})
+    settle(runs)
     times = measure(
         {t: (lambda run=run: value_of(run())) for t, run in runs.items()}, options.turns, options.seconds
     )
+    return figures_of(times, calls)
+
+
+def timed_step(name: str, options: Any) -> dict[str, Any]:
+    """The figures of a training step, each contender in a process of its own."""
+    weights: dict[str, Any] | None = None
+    processes: list[Process] = []
+    with contextlib.ExitStack() as all_of_them:
+        for who in ("segments", "at once", "torch") if TORCH else ("segments", "at once"):
+            arguments = who, name, weights
+            make = "segments:step"
+            if who == "torch":
+                make, arguments = "steps:contender", (*arguments, False, True)
+            process = Process(who, make, *arguments, seconds=options.seconds)
+            processes.append(all_of_them.enter_context(process))
+            weights = weights or process.report["weights"]
+        checked(name, {process.name: process.report["loss"] for process in processes})
+        return figures_of(measure_apart(processes, options.turns), 1)
+
+
+def figures_of(times: dict[str, list[float]], calls: int) -> dict[str, Any]:
     found: dict[str, Any] = {title: statistics.median(t) / calls for title, t in times.items()}
     found["turns"] = times
     found["ratio to at once"] = ratio(times, "segments", "at once")
@@ -207,18 +248,15 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     wanted = lambda name: not options.cases or any(part in name for part in options.cases)
     figures: dict[str, Any] = {}
-    # As in a process that has run for long: there was time for compiling, and calls wait.
-    structures.state.hot, budget.START = HOT, 1e9
-    segments.enable(True)
+    run_for_long()
     print(f"{'case':<24}{'segments':>10}{'at once':>10}{'/ it':>7}{'torch':>10}{'/ it':>7}   us")
-    made: list[tuple[str, Callable[[Any], Callable[[], Any]], int]] = [
-        (f"chain {r}x{c}", lambda lib, r=r, c=c: chain(lib, r, c), CALLS) for r, c in SIZES
-    ]
+    made = [(f"chain {r}x{c}", partial(chain, rows=r, columns=c), CALLS) for r, c in SIZES]
     made += [("view", view, 19), ("write", write, 20), ("loop", loop, 20)]
-    made += [(name, step_of(name), 1) for name in STEPS]
-    for name, make, calls in made:
+    found = {name: partial(timed, name, make, calls, options) for name, make, calls in made}
+    found |= {name: partial(timed_step, name, options) for name in STEPS}
+    for name, figures_now in found.items():
         if wanted(name):
-            f = figures[name] = timed(name, make, calls, options)
+            f = figures[name] = figures_now()
             theirs = f"{f['torch']:>10.2f}{f['ratio']:>7.2f}" if "torch" in f else ""
             print(
                 f"{name:<24}{f['segments']:>10.2f}{f['at once']:>10.2f}{f['ratio to at once']:>7.2f}{theirs}",

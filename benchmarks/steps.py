@@ -9,14 +9,16 @@
 The columns behind `with .grad` are the same two ratios to the step by hand that gives its gradients back as well, as one has to whose `.grad`
 stay visible.
 PyTorch's compiler compiles the model and the optimizer's step, each for itself, since it cannot compile `backward()` along with them.
-A step is zero_grad, forward, loss, backward, optimizer step. The contenders take turns within one run, so that what else
-the machine does falls on all of them; a figure is the median over turns of a step's mean time, and a ratio the median of
-the turns' ratios. All start from the same weights, and the losses after the warm-up are compared.
+A step is zero_grad, forward, loss, backward, optimizer step. Each contender has a process of its own, with none of the others' libraries in it. The
+processes take turns within one run, so that what else the machine does falls on all of them; a figure is the median over turns of a step's mean time, and
+a ratio the median of the turns' ratios. All start from the same weights, and the losses after the warm-up are compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.util
 import json
 import statistics
 import sys
@@ -24,19 +26,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import handwritten
 import numpy as np
-from turns import measure, ratio
+from turns import Process, Run, measure_apart, ratio
 
-import xtensor
-from xtensor.plans.plans import executor
-from xtensor.xla.quick import again
-from xtensor.xla.x64 import call
-
-try:
-    import torch
-except ImportError:
-    torch: Any = None
+# Neither xtensor, JAX nor PyTorch: each process imports that of its contender.
 
 Step = Callable[[], Any]
 
@@ -130,6 +123,18 @@ def lstm_loop(lib: Any) -> Any:
     return Loop()
 
 
+def by_hand(name: str, *sizes: int) -> Callable[[Any, Any], Any]:
+    """A model of `handwritten.py`, which imports JAX only when it is called."""
+
+    def model(p: Any, x: Any) -> Any:
+        import handwritten
+
+        made = getattr(handwritten, name)
+        return (made(*sizes) if sizes else made)(p, x)
+
+    return model
+
+
 @dataclass(frozen=True)
 class Case:
     """A model, its data, an optimizer's name, whether gradients are clipped, and the bound against PyTorch."""
@@ -148,19 +153,19 @@ class Case:
 CASES = {
     **{
         f"mlp-{b}x{w}-{name.lower()}": Case(
-            lambda lib, w=w: mlp(lib, w), (b, w), 10, name, 0.75, handwritten.mlp
+            lambda lib, w=w: mlp(lib, w), (b, w), 10, name, 0.75, by_hand("mlp")
         )
         for b, w in ((32, 64), (128, 256), (512, 1024))
         for name in ("SGD", "Adam")
     },
-    "cnn": Case(cnn, (32, 1, 28, 28), 10, "Adam", 1.0, handwritten.cnn),
-    "depthwise-cnn": Case(depthwise, (32, 3, 32, 32), 10, "Adam", 1.0, handwritten.depthwise),
-    "lstm-loop": Case(lstm_loop, (64, 16, 32), 10, "Adam", 1.0, handwritten.lstm_loop, batch_dim=1),
+    "cnn": Case(cnn, (32, 1, 28, 28), 10, "Adam", 1.0, by_hand("cnn")),
+    "depthwise-cnn": Case(depthwise, (32, 3, 32, 32), 10, "Adam", 1.0, by_hand("depthwise")),
+    "lstm-loop": Case(lstm_loop, (64, 16, 32), 10, "Adam", 1.0, by_hand("lstm_loop"), batch_dim=1),
     "gpt-small": Case(
-        lambda lib: gpt(lib, 2, 32, 2, 65, 32), (8, 32), 65, "AdamW", 0.8, handwritten.gpt(2, 2), True, True
+        lambda lib: gpt(lib, 2, 32, 2, 65, 32), (8, 32), 65, "AdamW", 0.8, by_hand("gpt", 2, 2), True, True
     ),
     "gpt-mid": Case(
-        lambda lib: gpt(lib, 4, 128, 4, 65, 64), (8, 64), 65, "AdamW", 1.1, handwritten.gpt(4, 4), True, True
+        lambda lib: gpt(lib, 4, 128, 4, 65, 64), (8, 64), 65, "AdamW", 1.1, by_hand("gpt", 4, 4), True, True
     ),
     "gpt-large": Case(
         lambda lib: gpt(lib, 6, 384, 6, 65, 128),
@@ -168,7 +173,7 @@ CASES = {
         65,
         "AdamW",
         1.1,
-        handwritten.gpt(6, 6),
+        by_hand("gpt", 6, 6),
         True,
         True,
     ),
@@ -209,6 +214,88 @@ def eager(
     return step, model
 
 
+def contender(
+    who: str, name: str, weights: dict[str, Any] | None, interpreter: bool = False, read: bool = False
+) -> tuple[Run, dict[str, Any]]:
+    """The step of a case as one contender has it, warmed up, and its loss then; xtensor's makes the weights, and reports them.
+
+    read: the loss is read after each step.
+    """
+    case = CASES[name]
+    report: dict[str, Any] = {}
+    if who in ("torch", "torch.compile"):
+        import torch
+
+        torch.set_num_threads(2)
+        step, _ = eager(torch, case, weights, *([torch.compile] if who == "torch.compile" else []))
+    elif who in ("xtensor", "compiled"):
+        import xtensor
+        from xtensor.plans.plans import executor
+
+        executor.enabled = not interpreter
+        xtensor.manual_seed(0)
+        step, model = eager(xtensor, case, weights)
+        if weights is None:
+            report["weights"] = {k: v.numpy().copy() for k, v in model.state_dict().items()}
+        if who == "compiled":
+            step = xtensor.compile(step, fullgraph=True)
+    else:
+        import handwritten
+
+        gradients = who == "with .grad"
+        step = handwritten.step_of(
+            case.by_hand, weights or {}, data_of(case), case.optimizer, case.clip, gradients
+        )
+    for _ in range(20):
+        report["loss"] = float(step().item())
+    if who in ("xtensor", "compiled"):
+        settle(step)
+    if who == "compiled":
+        report["memory"] = peak(compiled_program(step))
+    elif who in ("jit", "with .grad"):
+        report["memory"] = peak(step.lowered())  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
+    return (reading if read else waiting)(step), report
+
+
+def settle(step: Step) -> None:
+    """Have all that a step of xtensor runs compiled for good."""
+    from xtensor.plans.plans import executor
+    from xtensor.xla.quick import again
+
+    executor.wait()
+    again.settle(step)
+
+
+def measured(name: str, contenders: list[str], options: Any) -> dict[str, Any]:
+    """The figures of a case."""
+    weights: dict[str, Any] | None = None
+    processes: list[Process] = []
+    with contextlib.ExitStack() as all_of_them:
+        # One after the other, so that none is disturbed in what it tries out; xtensor's is the first.
+        for who in contenders:
+            arguments = who, name, weights, options.interpreter
+            process = Process(who, "steps:contender", *arguments, seconds=options.seconds)
+            processes.append(all_of_them.enter_context(process))
+            weights = weights or process.report["weights"]
+        reports = {process.name: process.report for process in processes}
+        losses = {who: report["loss"] for who, report in reports.items()}
+        apart = 1e-3 * abs(losses["xtensor"]) + 1e-6  # a loss of nearly nothing is rounding
+        if any(abs(loss - losses["xtensor"]) > apart for loss in losses.values()):
+            raise SystemExit(f"{name}: the losses differ: {losses}")
+        found = measure_apart(processes, options.turns)
+    figures: dict[str, Any] = {who: statistics.median(v) for who, v in found.items()}
+    figures["turns"] = found
+    if "torch" in found:
+        figures["ratio to torch"] = ratio(found, "xtensor", "torch")
+    figures["ratio to jit"] = ratio(found, "xtensor", "jit")
+    for other, behind in (("jit", ""), ("with .grad", " with .grad")):
+        figures[f"compiled to jit{behind}"] = ratio(found, "compiled", other)
+        figures[f"memory to jit{behind}"] = reports["compiled"]["memory"] / reports[other]["memory"]
+    if "torch.compile" in found:
+        figures["compiled to torch.compile"] = ratio(found, "compiled", "torch.compile")
+    return figures
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -220,9 +307,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", help="write the figures to this file")
     parser.add_argument("--torch-compile", action="store_true", help="measure PyTorch's compiler, too")
     options = parser.parse_args(argv)
-    executor.enabled = not options.interpreter
-    if torch is not None:
-        torch.set_num_threads(2)
+    contenders = ["xtensor", "compiled", "jit", "with .grad"]
+    if importlib.util.find_spec("torch"):
+        contenders[1:1] = ["torch", "torch.compile"] if options.torch_compile else ["torch"]
     figures: dict[str, Any] = {}
     print(
         f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}{'compiled':>10}{'ratio':>8}{'memory':>8}"
@@ -231,46 +318,15 @@ def main(argv: list[str] | None = None) -> int:
     for name, case in CASES.items():
         if options.cases and not any(part in name for part in options.cases):
             continue
-        xtensor.manual_seed(0)
-        step, model = eager(xtensor, case, None)
-        weights = {k: v.numpy().copy() for k, v in model.state_dict().items()}
-        steps = {"xtensor": step}
-        if torch is not None:
-            steps["torch"], _ = eager(torch, case, weights)
-            if options.torch_compile:
-                steps["torch.compile"], _ = eager(torch, case, weights, torch.compile)
-        steps["compiled"] = xtensor.compile(eager(xtensor, case, weights)[0], fullgraph=True)
-        by_hand = case.by_hand, weights, data_of(case), case.optimizer, case.clip
-        steps["jit"] = handwritten.step_of(*by_hand)
-        steps["with .grad"] = handwritten.step_of(*by_hand, gradients=True)
-        losses: dict[str, float] = {}
-        for _ in range(20):
-            losses = {n: float(s().item()) for n, s in steps.items()}
-        executor.wait()
-        again.settle(steps["xtensor"])
-        again.settle(steps["compiled"])
-        apart = 1e-3 * abs(losses["xtensor"]) + 1e-6  # a loss of nearly nothing is rounding
-        if any(abs(loss - losses["xtensor"]) > apart for loss in losses.values()):
-            raise SystemExit(f"{name}: the losses differ: {losses}")
-        found = measure({n: waiting(s) for n, s in steps.items()}, options.turns, options.seconds)
-        figures[name] = {n: statistics.median(v) for n, v in found.items()}
-        figures[name]["turns"] = found
-        row = f"{name:<20}{figures[name]['xtensor']:>10.0f}"
-        if torch is not None:
-            figures[name]["ratio to torch"] = ratio(found, "xtensor", "torch")
-            row += f"{figures[name]['torch']:>10.0f}{figures[name]['ratio to torch']:>8.2f}{case.bound:>7}"
-        figures[name]["ratio to jit"] = ratio(found, "xtensor", "jit")
-        row += f"{figures[name]['jit']:>10.0f}{figures[name]['ratio to jit']:>8.2f}"
-        figures[name]["compiled to jit"] = ratio(found, "compiled", "jit")
-        needed = peak(compiled_program(steps["compiled"]))
-        figures[name]["memory to jit"] = needed / peak(steps["jit"].lowered())  # type: ignore[attr-defined]
-        row += f"{figures[name]['compiled']:>10.0f}{figures[name]['compiled to jit']:>8.2f}{figures[name]['memory to jit']:>8.2f}"
-        figures[name]["compiled to jit with .grad"] = ratio(found, "compiled", "with .grad")
-        figures[name]["memory to jit with .grad"] = needed / peak(steps["with .grad"].lowered())  # type: ignore[attr-defined]
-        row += f"{figures[name]['compiled to jit with .grad']:>12.2f}{figures[name]['memory to jit with .grad']:>8.2f}"
-        if "torch.compile" in found:
-            figures[name]["compiled to torch.compile"] = ratio(found, "compiled", "torch.compile")
-            row += f"  torch.compile {figures[name]['torch.compile']:.0f}, ratio {figures[name]['compiled to torch.compile']:.2f}"
+        f = figures[name] = measured(name, contenders, options)
+        row = f"{name:<20}{f['xtensor']:>10.0f}"
+        if "torch" in f:
+            row += f"{f['torch']:>10.0f}{f['ratio to torch']:>8.2f}{case.bound:>7}"
+        row += f"{f['jit']:>10.0f}{f['ratio to jit']:>8.2f}"
+        row += f"{f['compiled']:>10.0f}{f['compiled to jit']:>8.2f}{f['memory to jit']:>8.2f}"
+        row += f"{f['compiled to jit with .grad']:>12.2f}{f['memory to jit with .grad']:>8.2f}"
+        if "torch.compile" in f:
+            row += f"  torch.compile {f['torch.compile']:.0f}, ratio {f['compiled to torch.compile']:.2f}"
         print(row, flush=True)
     if options.json:
         with open(options.json, "w") as file:
@@ -280,6 +336,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def compiled_program(step: Any) -> Any:
     """The program of a compiled step, lowered."""
+    from xtensor.xla.x64 import call
+
     program = step._xt_compiled.entries[0].program
     arrays = [program._array(source, []) for source in program.sources]
     operands = (*[arrays[i] for i in program.reads], *program.parts.constants)
@@ -293,9 +351,19 @@ def peak(lowered: Any) -> int:
     return held + found.temp_size_in_bytes
 
 
-def waiting(step: Step) -> Callable[[], Callable[[], Any]]:
+def waiting(step: Step) -> Run:
     """A step that returns what waits for its loss."""
     return lambda: step().item
+
+
+def reading(step: Step) -> Run:
+    """A step that reads its loss."""
+
+    def run() -> Callable[[], Any]:
+        value = step().item()
+        return lambda: value
+
+    return run
 
 
 if __name__ == "__main__":
