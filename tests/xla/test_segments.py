@@ -304,10 +304,75 @@ def test_steps_that_are_not_read_wait_for_nothing(together: None, monkeypatch: p
     x = xtensor.ones(8, 16)
     for _ in range(6):
         del ended[:]
+        before = segments.stats()["ended by"].get(STEP, 0)
         optimizer.zero_grad()
         model(x).square().sum().backward()
         optimizer.step()
-    assert ended == [STEP]
+    # The step before this one, whose parameters the model reads.
+    assert len(ended) == 1 and segments.stats()["ended by"][STEP] == before + 1
+
+
+def test_a_step_that_waits_is_had_by_whoever_asks_for_it(together: None) -> None:
+    model = nn.Linear(16, 4)
+    optimizer = OPTIMIZERS["momentum"](model.parameters())
+    x = xtensor.ones(8, 16)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(4):
+        step()
+    loss = step()
+    gradient = model.weight.grad
+    assert pends(loss) and pends(gradient) and pends(model.weight)
+    assert model.weight.detach().numpy().shape == (4, 16) and not pends(loss) and not pends(gradient)
+    assert type(model.bias._xt_storage) is Storage
+    loss = step()
+    xtensor.cpu.synchronize()
+    assert not pends(loss) and not pends(model.weight)
+    loss = step()
+    found: list[float] = []
+    thread = threading.Thread(target=lambda: found.append(model.bias.sum().item()))
+    thread.start()
+    thread.join()
+    assert not pends(loss) and found == [model.bias.sum().item()]
+
+
+def test_gradients_that_go_before_the_step_is_had_are_not_made(together: None) -> None:
+    model = nn.Linear(16, 4, bias=False)
+    optimizer = OPTIMIZERS["sgd"](model.parameters())
+    x = xtensor.ones(8, 16)
+    segments.finish()
+    structures.state.tree = structures.Tree()
+    segments.enable(True)
+
+    def train(steps: int, keep: bool) -> list[Any]:
+        kept: list[Any] = []
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(x).square().sum().backward()
+            kept.append(model.weight.grad if keep else None)
+            optimizer.step()
+        return kept
+
+    def given() -> set[int]:
+        nodes, found = [structures.state.tree.root], set()
+        while nodes:
+            at = nodes.pop()
+            nodes += {id(n): n for n in at.next.values()}.values()
+            if at.structure is not None and "step" in at.structure.names():
+                found |= {len(wanted) for wanted in at.structure.programs}
+        return found
+
+    train(6, keep=False)
+    segments.finish()
+    assert 1 in given()  # the parameter alone
+    kept = train(6, keep=True)
+    assert all(np.isfinite(g.numpy()).all() for g in kept) and len({g.numpy().tobytes() for g in kept}) == 6
 
 
 def test_a_step_shows_in_what_shares_memory(together: None) -> None:

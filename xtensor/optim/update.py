@@ -2,8 +2,8 @@
 
 An optimizer's rule is a pure function of arrays for one parameter; `run` calls the rules of all parameters
 in one jitted call per device, in which the buffers of parameters and states are reused, unless all of them are small: then
-the call may wait with what comes before it, so that a whole training step is one program. Hyperparameters and step counts are runtime
-operands, so a changed learning rate compiles nothing.
+the call may wait with what comes before it, so that a whole training step is one program, which runs when the next one reads a parameter.
+Hyperparameters and step counts are runtime operands, so a changed learning rate compiles nothing.
 """
 
 from __future__ import annotations
@@ -266,8 +266,7 @@ def call(
     if not counted:
         put_results(tensors, program, args, writer)
         if joins:
-            segments.finish(STEP)
-            found_all([tensor._xt_storage for tensor in tensors])
+            close(tensors)
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
@@ -315,9 +314,14 @@ def call(
             last = storage.raw
             known[id(last)] = (last, count + 1)
     if joins:
-        segments.finish(STEP)
-        found_all([tensor._xt_storage for tensor in tensors])
+        close(tensors)
     return known
+
+
+def close(tensors: list[Tensor]) -> None:
+    """End the segment that a step has joined. It runs when the next one reads a parameter: gradients that are gone by then are not made."""
+    storages = [tensor._xt_storage for tensor in tensors]
+    segments.close(STEP, lambda: found_all(storages))
 
 
 def places_of(arrays: list[Any]) -> set[devices.device]:

@@ -50,6 +50,7 @@ __all__ = [
     "Segment",
     "Waiter",
     "begin",
+    "close",
     "describe",
     "allowed",
     "enable",
@@ -73,14 +74,18 @@ VALUE = "a value"
 
 
 class Segment:
-    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before. before: as `align` has it."""
+    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before. before: as `align` has it.
+    closed: what ended it, if it waits longer; after: what is done then, once it has run.
+    """
 
-    __slots__ = ("before", "calls", "late", "lock")
+    __slots__ = ("after", "before", "calls", "closed", "late", "lock")
 
     def __init__(self) -> None:
         self.calls: list[Any] = [(state.tree.root, (), ())]
         self.before: Sequence[Any] = ()
         self.late = False
+        self.closed = ""
+        self.after: Callable[[], None] | None = None
         self.lock = threading.RLock()
 
     @property
@@ -100,6 +105,9 @@ class Segment:
         with self.lock:
             if state.segment is self:
                 begin()
+            elif state.closed is self:
+                state.closed = None
+                why = self.closed
             calls = self.calls[:]
             if len(calls) == 1:
                 return
@@ -124,6 +132,9 @@ class Segment:
                 align(calls, self.before)
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
+            if self.after is not None:
+                self.after()
+                self.after = None
             first: Node = calls[1][0]
             paid = paid if paid is None or last.gain >= pace().gain else False
             first.ended(paid)
@@ -261,8 +272,27 @@ def wake_first() -> None:
         begin()
 
 
+def close(why: str, after: Callable[[], None]) -> None:
+    """Let what waits wait until one of its results is needed, though no call joins it any more: what nobody can see by then is not given.
+
+    after: what is done once it has run. At most one such segment waits.
+    """
+    before, segment = state.closed, state.segment
+    if segment is None or len(segment.calls) == 1:
+        after()
+        return
+    segment.closed, segment.after = why, after
+    state.closed = segment
+    begin()
+    if before is not None:
+        before.finish()
+
+
 def finish(why: str = "a pause") -> None:
     """Run what waits."""
+    closed = state.closed
+    if closed is not None:
+        closed.finish()
     segment = state.segment
     if segment is not None and len(segment.calls) > 1:
         segment.finish(why)

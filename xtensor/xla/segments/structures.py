@@ -184,7 +184,7 @@ class Tree:
 
 
 class State:
-    """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
+    """The segment that calls join, None where they do not wait; closed: one that waits still, and that none joins; the tree; how many blocks let none wait.
 
     strange: segments of new structures that ran last. start: of a loop whose turns are segments, the numbers of two calls in
     a row, of which the second begins one; turn: how many it has; seeking: calls that do not wait until then, at most; last:
@@ -199,6 +199,7 @@ class State:
     def __init__(self) -> None:
         self.tree = Tree()
         self.segment: Any = None
+        self.closed: Any = None
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
         self.blocks = self.strange = self.passed = self.making = self.epoch = 0
         self.background = told() != "hot"
