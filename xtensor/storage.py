@@ -31,6 +31,7 @@ __all__ = [
     "SOLE",
     "UNREAD",
     "Counter",
+    "HostValues",
     "LazyStorage",
     "MetaArray",
     "Storage",
@@ -280,6 +281,27 @@ class Unread(Protocol):
     def on(self, device: devices.device) -> Unread:
         """The same array, to be read to another device."""
         ...
+
+
+class HostValues:
+    """What a LazyStorage holds whose values are in the host's memory, to which nobody writes any more."""
+
+    __slots__ = ("device", "dtype", "memory", "shape")
+    FEW: ClassVar[int] = 1 << 12
+
+    def __init__(self, memory: np.ndarray[Any, Any], device: devices.device) -> None:
+        self.memory, self.device = memory, device
+        self.shape: tuple[int, ...] = memory.shape
+        self.dtype = memory.dtype
+
+    def read(self) -> tuple[Any, bool]:
+        """The array on its device. It has a copy of a few bytes; more may be this memory, and is never reused for another result."""
+        few = self.memory.nbytes <= self.FEW
+        return devices.put(self.memory, self.device, copy=few), not few
+
+    def on(self, device: devices.device) -> HostValues:
+        """The same values for another device."""
+        return HostValues(self.memory, device)
 
 
 cell: Any = Storage.array

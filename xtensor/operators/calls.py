@@ -20,7 +20,7 @@ from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..host_numbers import HostNumber, exactly, held
-from ..storage import UNREAD, LazyStorage, MetaArray, Storage
+from ..storage import UNREAD, HostValues, LazyStorage, MetaArray, Storage
 from ..tensor import (
     ARRAY,
     Tensor,
@@ -300,8 +300,8 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             if type(value) is Tensor:
                 view, storage = value._xt_view, value._xt_storage
                 how = array = storage.raw
-                # Another class of storage looks after its array: it may be shared, or still to be read.
-                if type(array) is HostNumber:
+                # Another class of storage looks after its array: it may be shared, or pending.
+                if type(array) is HostNumber or type(array) is HostValues:
                     how = array = storage.operand
                 elif type(storage) is not Storage or type(array) is not ARRAY:
                     return None
