@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import capture, devices, dtypes
+from .engine import modes
 from .storage import HostValues, LazyStorage, Storage, births
 from .tensor import ARRAY, Tensor, View, asks_grad, make_view, plain_in
 from .xla.cache import BoundedCache
@@ -22,7 +23,17 @@ from .xla.levels import tracing
 from .xla.pending import Pending
 from .xla.threads import others
 
-__all__ = ["Exact", "HostNumber", "NumberView", "exactly", "held", "known_number", "made_of", "numbers_at"]
+__all__ = [
+    "Exact",
+    "HostNumber",
+    "NumberView",
+    "exactly",
+    "held",
+    "known_number",
+    "made_of",
+    "numbers_at",
+    "stays",
+]
 
 new = object.__new__
 FROM_NUMPY = dtypes.FROM_NUMPY
@@ -63,6 +74,16 @@ class Arrays(BoundedCache[tuple[Any, int], Any]):
 
 ARRAYS = Arrays(4096)
 HOME = devices.device("cpu")
+
+
+def stays(place: devices.device) -> bool:
+    """Whether new values of the host's may wait there until a program takes them: on the first CPU, in the default modes."""
+    return (
+        place is HOME
+        and modes.state.mode <= modes.NO_GRAD
+        and not (modes.state.transforms or capture.watchers)
+        and tracing.recorder is None
+    )
 
 
 OWN = frozenset((Storage, LazyStorage))

@@ -13,10 +13,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ... import capture, checks, devices, dtypes, geometry
+from ... import checks, devices, dtypes, geometry
 from ...copied_storage import watch
 from ...engine import modes
-from ...host_numbers import HOME, made_of
+from ...host_numbers import made_of, stays
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import (
@@ -34,7 +34,6 @@ from ...operators.write import cast
 from ...shared_storage import MOST, HostStorage, adopt, bytes_at, is_shared
 from ...storage import HostValues, MetaArray, Storage, UntypedStorage
 from ...tensor import Size, Tensor, array_of, make_view, tensor_over, wrap, wrap_strided
-from ...xla.levels import tracing
 from ...xla.x64 import call
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor", "tensor"]
@@ -110,12 +109,7 @@ def ingest(
 
 def kept(values: np.ndarray[Any, Any], place: devices.device) -> Tensor:
     """A tensor over a host array that nobody else holds; a small one of the CPU's waits there until a program takes it."""
-    if (
-        place is HOME
-        and values.nbytes <= HostValues.FEW
-        and modes.state.mode <= modes.NO_GRAD
-        and not (modes.state.transforms or capture.watchers or tracing.recorder)
-    ):
+    if values.nbytes <= HostValues.FEW and stays(place):
         return wrap(HostValues(values, place))
     return placed(values, place)
 

@@ -9,19 +9,22 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ... import capture, checks, devices, dtypes
+from ...host_numbers import HOME, stays
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import check_layout, finish, into_out, pick_device, pick_dtype, storing
 from ...operators.write import write_out
-from ...storage import MetaArray
+from ...storage import HostValues, MetaArray
 from ...tensor import Tensor, wrap
 from ...xla import segments
-from ...xla.cache import bounded
+from ...xla.cache import BoundedCache, bounded
 from ...xla.executables import form_named
+from ...xla.number_arrays import as_operand
 from ...xla.pending import Pending, Work, workers
 from ...xla.placing import from_host
 from ...xla.sizes import count_host, enabled
@@ -128,12 +131,16 @@ OFTEN = 16
 
 
 class Draws:
-    """Whether a shape's numbers are drawn in pieces: at first, since weights are drawn once, each of a shape of its own."""
+    """Whether a shape's numbers are drawn in pieces: at first, since weights are drawn once, each of a shape of its own.
 
-    __slots__ = ("left",)
+    ahead: how many draws are made at once then.
+    """
 
-    def __init__(self, few: bool) -> None:
+    __slots__ = ("ahead", "left")
+
+    def __init__(self, few: bool, ahead: int) -> None:
         self.left = OFTEN if few else 0
+        self.ahead = ahead
 
     def serves(self) -> bool:
         """Whether the next draw is one of those."""
@@ -160,8 +167,10 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
 
     run.__name__ = kernel.__name__.strip("_")
     made: Any = jit(run, out_shardings=devices.sharding_of(place))
-    one = place.type == "cpu" and place.sharding is None
-    made.sized = Draws(one and not any(map(is_open, shape)) and 1 < math.prod(shape) <= MANY)
+    one = place.type == "cpu" and place.sharding is None and not any(map(is_open, shape))
+    count = math.prod(shape) if one else 0
+    ahead = AT_ONCE // count if count and kernel in EXACT and place is HOME else 0
+    made.sized = Draws(1 < count <= MANY, ahead if ahead > 1 else 0)
     return made
 
 
@@ -189,7 +198,53 @@ def drawn(
             waiting.add(made)
             return made
         return call(drawing.drawn)
-    return call(made, seed, draw, *numbers)
+    if plain and later and made.sized.ahead and stays(place):
+        return drawn_ahead(kernel, shape, dtype, made.sized.ahead, seed, draw, numbers)
+    return call(made, as_operand(seed), draw, *map(as_operand, numbers))
+
+
+AT_ONCE = 128
+"""Numbers that are drawn at once where a draw takes fewer."""
+EXACT = frozenset((uniform, integers, wide_integers))
+"""Kernels that give the same bits in whatever program they are."""
+
+
+@bounded(256)
+def several(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, count: int) -> Any:
+    """A kernel for some draws one after the other, as a jitted function of seed, first draw and numbers."""
+
+    def run(seed: Any, draw: Any, *numbers: Any) -> Any:
+        draws = lax.iota(np.int64, count) + lax.convert_element_type(draw, np.int64)
+        return jax.vmap(lambda d: numbers_of(kernel, shape, dtype, seed, d, *numbers))(draws)
+
+    run.__name__ = kernel.__name__.strip("_")
+    return jit(run, out_shardings=devices.sharding_of(HOME))
+
+
+_ahead: BoundedCache[tuple[Any, ...], tuple[int, np.ndarray[Any, Any]]] = BoundedCache(256)
+
+
+def drawn_ahead(
+    kernel: Kernel,
+    shape: tuple[int, ...],
+    dtype: dtypes.dtype,
+    count: int,
+    seed: int,
+    draw: int,
+    numbers: tuple[int, ...],
+) -> HostValues:
+    """The numbers of a draw in the host's memory: those of the next draws are made with them, by one program, which takes as long."""
+    key = kernel, shape, dtype, seed, numbers
+    first, memory = _ahead.get(key, NONE)
+    if not first <= draw < first + count or memory is None:
+        program = several(kernel, shape, dtype, count)
+        memory = np.asarray(call(program, as_operand(seed), draw, *map(as_operand, numbers)))
+        first = draw
+        _ahead[key] = first, memory
+    return HostValues(memory[draw - first], HOME)
+
+
+NONE: Any = 0, None
 
 
 SHORT, LONG = 1 << 13, 1 << 19
