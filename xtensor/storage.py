@@ -25,7 +25,9 @@ from .xla.addresses import memory_at_new_addresses
 from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.pending import Pending
+from .xla.placing import from_host
 from .xla.threads import others
+from .xla.x64 import call
 
 __all__ = [
     "SOLE",
@@ -296,8 +298,9 @@ class HostValues:
 
     def read(self) -> tuple[Any, bool]:
         """The array on its device. It has a copy of a few bytes; more may be this memory, and is never reused for another result."""
-        few = self.memory.nbytes <= self.FEW
-        return devices.put(self.memory, self.device, copy=few), not few
+        if self.memory.nbytes > self.FEW or self.device.sharding is not None:
+            return devices.put(self.memory, self.device, copy=False), True
+        return call(from_host, self.memory.copy(), devices.sharding_of(self.device)), False
 
     def on(self, device: devices.device) -> HostValues:
         """The same values for another device."""

@@ -24,7 +24,6 @@ from ...tensor import Tensor, wrap
 from ...xla import segments
 from ...xla.cache import BoundedCache, bounded
 from ...xla.executables import form_named
-from ...xla.number_arrays import as_operand
 from ...xla.pending import Pending, Work, workers
 from ...xla.placing import from_host
 from ...xla.sizes import count_host, enabled
@@ -131,16 +130,18 @@ OFTEN = 16
 
 
 class Draws:
-    """Whether a shape's numbers are drawn in pieces: at first, since weights are drawn once, each of a shape of its own.
+    """How a shape's numbers are drawn: in pieces at first, since weights are drawn once, each of a shape of its own.
 
-    ahead: how many draws are made at once then.
+    ahead: how many draws are made at once then; 0 where each is made by itself. served: how many the last such program was for. poor: how
+    often in a row one was for few.
     """
 
-    __slots__ = ("ahead", "left")
+    __slots__ = ("ahead", "left", "poor", "served")
 
     def __init__(self, few: bool, ahead: int) -> None:
         self.left = OFTEN if few else 0
         self.ahead = ahead
+        self.served, self.poor = ENOUGH, 0
 
     def serves(self) -> bool:
         """Whether the next draw is one of those."""
@@ -148,6 +149,20 @@ class Draws:
             return False
         self.left -= 1
         return True
+
+    def pays(self) -> bool:
+        """Whether draws are made at once another time; not where a generator is seeded for every few."""
+        self.poor = 0 if self.served >= ENOUGH else self.poor + 1
+        self.served = 0
+        if self.poor >= ENOUGH:
+            self.ahead = 0
+        return self.ahead > 0
+
+
+ENOUGH = 8
+"""Draws that one program has to be for, since a thread is woken for it; and how often it may be for fewer."""
+AT_ONCE = 512
+"""Numbers that are drawn at once."""
 
 
 def numbers_of(
@@ -170,7 +185,7 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
     one = place.type == "cpu" and place.sharding is None and not any(map(is_open, shape))
     count = math.prod(shape) if one else 0
     ahead = AT_ONCE // count if count and kernel in EXACT and place is HOME else 0
-    made.sized = Draws(1 < count <= MANY, ahead if ahead > 1 else 0)
+    made.sized = Draws(1 < count <= MANY, ahead if ahead >= ENOUGH else 0)
     return made
 
 
@@ -188,8 +203,9 @@ def drawn(
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw(each=kernel is permutation)
     made = program(kernel, shape, dtype, place)
-    plain = type(draw) is int and capture.running() is None
-    if plain and made.sized.serves():
+    plain = type(draw) is int and not (capture.watchers and capture.running())
+    sized = made.sized
+    if plain and sized.left and sized.serves():
         if kernel is permutation:
             return call(shuffled, shape[0], dtype, place, seed, draw)
         drawing = Drawing(kernel, shape, dtype, place, seed, draw, *numbers)
@@ -198,13 +214,13 @@ def drawn(
             waiting.add(made)
             return made
         return call(drawing.drawn)
-    if plain and later and made.sized.ahead and stays(place):
-        return drawn_ahead(kernel, shape, dtype, made.sized.ahead, seed, draw, numbers)
-    return call(made, as_operand(seed), draw, *map(as_operand, numbers))
+    if plain and later and sized.ahead and stays(place):
+        found = drawn_ahead(sized, kernel, shape, dtype, seed, draw, numbers)
+        if found is not None:
+            return found
+    return call(made, seed, draw, *numbers)
 
 
-AT_ONCE = 128
-"""Numbers that are drawn at once where a draw takes fewer."""
 EXACT = frozenset((uniform, integers, wide_integers))
 """Kernels that give the same bits in whatever program they are."""
 
@@ -225,26 +241,30 @@ _ahead: BoundedCache[tuple[Any, ...], tuple[int, np.ndarray[Any, Any]]] = Bounde
 
 
 def drawn_ahead(
+    draws: Draws,
     kernel: Kernel,
     shape: tuple[int, ...],
     dtype: dtypes.dtype,
-    count: int,
     seed: int,
     draw: int,
     numbers: tuple[int, ...],
-) -> HostValues:
-    """The numbers of a draw in the host's memory: those of the next draws are made with them, by one program, which takes as long."""
+) -> HostValues | None:
+    """The numbers of a draw in the host's memory, made with those of the draws that come next; None where each is made by itself."""
     key = kernel, shape, dtype, seed, numbers
     first, memory = _ahead.get(key, NONE)
-    if not first <= draw < first + count or memory is None:
-        program = several(kernel, shape, dtype, count)
-        memory = np.asarray(call(program, as_operand(seed), draw, *map(as_operand, numbers)))
-        first = draw
-        _ahead[key] = first, memory
-    return HostValues(memory[draw - first], HOME)
+    at = draw - first
+    if not 0 <= at < len(memory):
+        if not draws.pays():
+            return None
+        program = several(kernel, shape, dtype, draws.ahead)
+        memory = np.asarray(call(program, seed, draw, *numbers))
+        _ahead[key] = draw, memory
+        at = 0
+    draws.served += 1
+    return HostValues(memory[at], HOME)
 
 
-NONE: Any = 0, None
+NONE: Any = 0, ()
 
 
 SHORT, LONG = 1 << 13, 1 << 19
