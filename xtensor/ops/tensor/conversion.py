@@ -46,6 +46,7 @@ from ...storage import MetaArray, Storage, births, commit
 from ...tensor import (
     ARRAY,
     Tensor,
+    View,
     alias,
     array_of,
     asks_grad,
@@ -628,7 +629,12 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
 def copied_plainly(target: Tensor, source: Tensor) -> bool:
     """Write whole values of the same sizes and dtype, on the same device, to a view that no gradient follows; False for any other."""
     view, storage, given = target._xt_view, target._xt_storage, source._xt_storage
-    if view is None or source._xt_view is not None or storage is given or modes.state.mode & modes.PROFILING:
+    if (
+        type(view) is not View
+        or source._xt_view is not None
+        or storage is given
+        or modes.state.mode & modes.PROFILING
+    ):
         return False
     base = storage.raw
     if (
