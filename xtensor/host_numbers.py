@@ -229,6 +229,7 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     dtype: Any = None
     plain = True
     numbers: list[Any] = []
+    last = memory = None
     for value in values:
         kind = type(value)
         if kind is Tensor:
@@ -250,7 +251,8 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                     return None
                 if view is not None and (view.dtype.numpy != own or view.neg):
                     return None
-                memory = memory_of(storage)
+                if storage is not last:
+                    last, memory = storage, memory_of(storage)
                 if memory is None:
                     return None
                 found = memory.item(0 if view is None else view.offset)

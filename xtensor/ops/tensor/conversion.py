@@ -621,7 +621,13 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
     """Whether two tensors are the same elements of one storage, read alike."""
     if src is self:
         return True
-    if src._xt_storage is not self._xt_storage or not src.is_set_to(self) or src.dtype is not self.dtype:
+    if src._xt_storage is not self._xt_storage:
+        return False
+    a, b = self._xt_view, src._xt_view
+    if type(a) is View and type(b) is View:
+        same = a.offset == b.offset and a.sizes == b.sizes and a.strides == b.strides
+        return same and a.dtype is b.dtype and a.conj == b.conj and a.neg == b.neg
+    if not src.is_set_to(self) or src.dtype is not self.dtype:
         return False
     return src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg()
 
