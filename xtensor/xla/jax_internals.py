@@ -158,7 +158,7 @@ except (ImportError, AttributeError):
     pass
 
 try:
-    from jax._src.lib import xla_client
+    from jax._src.lib import xla_client  # pyright: ignore[reportPrivateImportUsage]
     from jax.core import ShapedArray
 
     _put = (

@@ -251,7 +251,8 @@ def drawn_ahead(
 ) -> HostValues | None:
     """The numbers of a draw in the host's memory, made with those of the draws that come next; None where each is made by itself."""
     key = kernel, shape, dtype, seed, numbers
-    first, memory = _ahead.get(key, NONE)
+    found = _ahead.get(key)
+    first, memory = (0, ()) if found is None else found
     at = draw - first
     if not 0 <= at < len(memory):
         if not draws.pays():
@@ -262,9 +263,6 @@ def drawn_ahead(
         at = 0
     draws.served += 1
     return HostValues(memory[at], HOME)
-
-
-NONE: Any = 0, ()
 
 
 SHORT, LONG = 1 << 13, 1 << 19
