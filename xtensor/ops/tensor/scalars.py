@@ -76,8 +76,13 @@ def tolist(self: Tensor) -> Any:
     return host_array(self).tolist()
 
 
+def at_once(self: Tensor) -> Any:
+    """`known_number` in the default modes; None in others, which see `item`."""
+    return known_number(self) if modes.state.mode <= modes.NO_GRAD else None
+
+
 def truth(self: Tensor) -> bool:
-    found = known_number(self)
+    found = at_once(self)
     if found is not None:
         return bool(found)
     count = self.numel()
@@ -135,17 +140,17 @@ WHOLE = frozenset((int, bool))
 
 
 def as_int(self: Tensor) -> int:
-    found = known_number(self)
+    found = at_once(self)
     return int(found if type(found) in REAL and not asks_grad(self) else real_number(self))
 
 
 def as_float(self: Tensor) -> float:
-    found = known_number(self)
+    found = at_once(self)
     return float(found if type(found) in REAL and not asks_grad(self) else real_number(self))
 
 
 def index(self: Tensor) -> int:
-    found = known_number(self)
+    found = at_once(self)
     if type(found) in WHOLE:
         return int(found)
     dtype = self.dtype
