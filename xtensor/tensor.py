@@ -39,8 +39,6 @@ else:
 __all__ = ["ARRAY", "AutogradMeta", "Size", "Tensor", "View", "array_of", "asks_grad", "wrap"]
 
 new = object.__new__
-LATE = frozenset((Pending, HostValues))
-"""What a LazyStorage holds."""
 
 new_tuple = tuple.__new__
 """`new_tuple(Size, sizes)` is a `Size` of what is known to hold ints: without a look at each."""
@@ -307,7 +305,8 @@ def part_of(memory: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
 
 def wrap(array: Any, shared: bool = False) -> Tensor:
     """A tensor over a new storage that holds `array`, which may be pending, or values of the host's."""
-    storage = new(LazyStorage if type(array) in LATE else Storage)
+    kind = type(array)
+    storage = new(LazyStorage if kind is Pending or kind is HostValues else Storage)
     storage.raw = array
     storage.version = 0
     storage.writes = births.now
