@@ -9,19 +9,31 @@ XLA's programs take for zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import capture, devices, dtypes
-from .storage import LazyStorage, Storage, births
-from .tensor import ARRAY, Tensor, asks_grad, make_view
+from .engine import modes
+from .storage import HostValues, LazyStorage, Storage, births
+from .tensor import ARRAY, Tensor, View, asks_grad, make_view, plain_in
 from .xla.cache import BoundedCache
 from .xla.levels import tracing
+from .xla.pending import Pending
 from .xla.threads import others
 
-__all__ = ["Exact", "HostNumber", "exactly", "held", "made_of"]
+__all__ = [
+    "Exact",
+    "HostNumber",
+    "NumberView",
+    "exactly",
+    "held",
+    "known_number",
+    "made_of",
+    "numbers_at",
+    "stays",
+]
 
 new = object.__new__
 FROM_NUMPY = dtypes.FROM_NUMPY
@@ -64,8 +76,54 @@ ARRAYS = Arrays(4096)
 HOME = devices.device("cpu")
 
 
+def stays(place: devices.device) -> bool:
+    """Whether new values of the host's may wait there until a program takes them: on the first CPU, in the default modes."""
+    return (
+        place is HOME
+        and modes.state.mode <= modes.NO_GRAD
+        and not (modes.state.transforms or capture.watchers)
+        and tracing.recorder is None
+    )
+
+
 OWN = frozenset((Storage, LazyStorage))
 """The classes of storages whose arrays nobody else writes."""
+
+
+class NumberView(View):
+    """A view of no dimensions whose number is known, good while `storage.writes == number_at` and the storage holds an array."""
+
+    __slots__ = ("number", "number_at")
+    number: Any
+    number_at: int
+
+
+def memory_of(storage: Storage) -> np.ndarray[Any, Any] | None:
+    """The elements of a storage on the first CPU, not to be written; None where they are not there yet."""
+    raw = storage.raw
+    if type(raw) is HostValues:
+        return raw.memory if raw.device is HOME else None
+    # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
+    if type(raw) is not ARRAY or type(storage) not in OWN or others or raw.is_deleted():
+        return None
+    if devices.of_array(raw) is not HOME or not raw.is_ready():
+        return None
+    return np.asarray(raw)
+
+
+def numbers_at(storage: Storage, view: View, offsets: Iterable[int]) -> list[Any] | None:
+    """The numbers that views of no dimensions, otherwise as `view`, will show; None where they are not there yet, or not looked at."""
+    dtype = storage.raw.dtype
+    if (dtype not in RANGES and dtype not in NORMAL) or not plain_in(view, storage.raw):
+        return None
+    if capture.watchers or tracing.recorder is not None:
+        return None
+    memory = memory_of(storage)
+    return None if memory is None else list(map(memory.item, offsets))
+
+
+THERE = frozenset((ARRAY, HostValues))
+"""What a storage holds whose values are not pending, and no transform's."""
 
 
 class HostNumber:
@@ -136,6 +194,33 @@ def held(tensor: Tensor) -> bool:
     return view is None or not (view.sizes or view.neg or view.dtype.numpy != raw.dtype)
 
 
+def known_number(tensor: Tensor) -> Any:
+    """The number that a tensor of no dimensions shows, where it is known or lies in the host's memory; None of all else.
+
+    A program that makes it is waited for.
+    """
+    view, storage = tensor._xt_view, tensor._xt_storage
+    raw = storage.raw
+    kind = type(raw)
+    if type(view) is NumberView and view.number_at == storage.writes and kind in THERE:
+        return view.number
+    if kind is HostNumber:
+        return raw.value if held(tensor) else None
+    if type(storage) not in OWN:
+        raw = storage.array  # of memory that NumPy sees, what that holds now
+        kind = type(raw)
+    elif kind is Pending:
+        raw = storage.array
+        kind = type(raw)
+    if view is None:
+        return np.asarray(raw).item() if kind is ARRAY and not raw.shape else None
+    if view.sizes or view.conj or view.neg or view.dtype.numpy != raw.dtype:
+        return None
+    if kind is ARRAY:
+        return np.asarray(raw).item(view.offset) if devices.of_array(raw).type == "cpu" else None
+    return raw.memory.item(view.offset) if kind is HostValues else None
+
+
 def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     """The result of an operator's call, given its `exact` function and one value per parameter; None where its program is to run.
 
@@ -144,6 +229,7 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     dtype: Any = None
     plain = True
     numbers: list[Any] = []
+    last = memory = None
     for value in values:
         kind = type(value)
         if kind is Tensor:
@@ -153,11 +239,11 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                 if raw.device is not HOME or not held(value):
                     return None
                 own, found = raw.dtype, raw.value
-            elif (
-                type(raw) is not ARRAY
-                or (raw.shape if view is None else view.sizes)
-                or type(storage) not in OWN
-            ):
+            elif type(view) is NumberView and view.number_at == storage.writes and type(raw) in THERE:
+                own, found = raw.dtype, view.number
+                if own in NORMAL and not exact.floats:
+                    return None
+            elif type(raw) not in THERE or (raw.shape if view is None else view.sizes):
                 return None
             else:
                 own = raw.dtype
@@ -165,10 +251,11 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                     return None
                 if view is not None and (view.dtype.numpy != own or view.neg):
                     return None
-                # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
-                if others or raw.is_deleted() or devices.of_array(raw) is not HOME or not raw.is_ready():
+                if storage is not last:
+                    last, memory = storage, memory_of(storage)
+                if memory is None:
                     return None
-                found = np.asarray(raw).item(0 if view is None else view.offset)
+                found = memory.item(0 if view is None else view.offset)
             if dtype is None:
                 dtype = own
             elif dtype != own:

@@ -50,7 +50,7 @@ class Methods:
         """DLPack's protocol: kind and index of the tensor's device."""
     def __eq__(self, other: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Where the elements are equal (NaN equals nothing)."""
-    def __float__(self) -> Any:
+    def __float__(self) -> builtins.float:
         """__float__"""
     def __floordiv__(self, other: Any) -> Tensor:
         """`input / other` rounded down, element by element."""

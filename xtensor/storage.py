@@ -25,12 +25,15 @@ from .xla.addresses import memory_at_new_addresses
 from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.pending import Pending
+from .xla.placing import from_host
 from .xla.threads import others
+from .xla.x64 import call
 
 __all__ = [
     "SOLE",
     "UNREAD",
     "Counter",
+    "HostValues",
     "LazyStorage",
     "MetaArray",
     "Storage",
@@ -280,6 +283,28 @@ class Unread(Protocol):
     def on(self, device: devices.device) -> Unread:
         """The same array, to be read to another device."""
         ...
+
+
+class HostValues:
+    """What a LazyStorage holds whose values are in the host's memory, to which nobody writes any more."""
+
+    __slots__ = ("device", "dtype", "memory", "shape")
+    FEW: ClassVar[int] = 1 << 12
+
+    def __init__(self, memory: np.ndarray[Any, Any], device: devices.device) -> None:
+        self.memory, self.device = memory, device
+        self.shape: tuple[int, ...] = memory.shape
+        self.dtype = memory.dtype
+
+    def read(self) -> tuple[Any, bool]:
+        """The array on its device. It has a copy of a few bytes; more may be this memory, and is never reused for another result."""
+        if self.memory.nbytes > self.FEW or self.device.sharding is not None:
+            return devices.put(self.memory, self.device, copy=False), True
+        return call(from_host, self.memory.copy(), devices.sharding_of(self.device)), False
+
+    def on(self, device: devices.device) -> HostValues:
+        """The same values for another device."""
+        return HostValues(self.memory, device)
 
 
 cell: Any = Storage.array

@@ -14,7 +14,16 @@ import numpy as np
 
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
-from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, WrapperStorage, births
+from .storage import (
+    Counter,
+    HostValues,
+    LazyStorage,
+    MetaArray,
+    Storage,
+    UntypedStorage,
+    WrapperStorage,
+    births,
+)
 from .xla.jax_internals import programs
 from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
@@ -30,7 +39,6 @@ else:
 __all__ = ["ARRAY", "AutogradMeta", "Size", "Tensor", "View", "array_of", "asks_grad", "wrap"]
 
 new = object.__new__
-
 
 new_tuple = tuple.__new__
 """`new_tuple(Size, sizes)` is a `Size` of what is known to hold ints: without a look at each."""
@@ -258,32 +266,47 @@ ARRAY = None if programs is None else programs.Array
 
 def on_host(view: View, array: Any) -> bool:
     """Whether the elements that a view shows lie in the host's memory as they are."""
-    plain = not (view.conj or view.neg) and view.dtype.numpy == array.dtype
-    return plain and devices.of_array(array).type == "cpu"
+    return plain_in(view, array) and devices.of_array(array).type == "cpu"
+
+
+def plain_in(view: View, held: Any) -> bool:
+    """Whether a view shows elements as what its storage holds has them."""
+    return not (view.conj or view.neg) and view.dtype.numpy == held.dtype
 
 
 def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The values as a NumPy array that must not be written; of a strided view on a CPU nothing runs or is copied."""
-    view, array = tensor._xt_view, tensor._xt_storage.array
+    view, storage = tensor._xt_view, tensor._xt_storage
+    held: Any = storage.raw
+    if type(held) is HostValues:
+        if view is None:
+            return held.memory
+        return part_of(held.memory, view) if plain_in(view, held) else np.asarray(read_view(storage, view))
+    array = storage.array
     if view is None:
         return np.asarray(array)
     if not on_host(view, array):
-        return np.asarray(read_view(tensor._xt_storage, view))
-    if len(view.sizes) == 1 and view.strides[0] == 1:
-        return np.asarray(array).reshape(-1)[view.offset : view.offset + view.sizes[0]]
-    if 0 in view.sizes:
-        return np.empty(view.sizes, array.dtype)
+        return np.asarray(read_view(storage, view))
+    return part_of(np.asarray(array), view)
+
+
+def part_of(memory: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
+    """The elements that a view shows of an array of NumPy's, whose own lie one after the other; nothing is copied."""
+    sizes = view.sizes
+    if len(sizes) == 1 and view.strides[0] == 1:
+        return memory.reshape(-1)[view.offset : view.offset + sizes[0]]
+    if 0 in sizes:
+        return np.empty(sizes, memory.dtype)
     # Through bytes: NumPy strides no array of a type that is not its own, such as float8.
-    raw = np.asarray(array).reshape(-1).view(np.uint8)
-    size = array.dtype.itemsize
-    return np.ndarray(
-        view.sizes, array.dtype, raw, view.offset * size, tuple([s * size for s in view.strides])
-    )
+    size = memory.itemsize
+    raw = memory.reshape(-1).view(np.uint8)
+    return np.ndarray(sizes, memory.dtype, raw, view.offset * size, tuple([s * size for s in view.strides]))
 
 
 def wrap(array: Any, shared: bool = False) -> Tensor:
-    """A tensor over a new storage that holds `array`, which may be pending."""
-    storage = new(LazyStorage if type(array) is Pending else Storage)
+    """A tensor over a new storage that holds `array`, which may be pending, or values of the host's."""
+    kind = type(array)
+    storage = new(LazyStorage if kind is Pending or kind is HostValues else Storage)
     storage.raw = array
     storage.version = 0
     storage.writes = births.now

@@ -11,6 +11,7 @@ import pytest
 import xtensor
 from xtensor.host_numbers import HostNumber, exactly
 from xtensor.operators.operator import REGISTRY
+from xtensor.storage import HostValues
 from xtensor.xla import segments
 from xtensor.xla.compiles import unwatch, watch
 
@@ -359,3 +360,117 @@ def test_a_number_that_is_added_up_stays_on_the_host(dtype: str) -> None:
     part = (leaf * 2).detach()
     part += 1
     assert part.item() == 3
+
+
+def placed(tensor: Any) -> bool:
+    return type(tensor._xt_storage.raw) is not HostValues
+
+
+def test_lists_wait_in_the_hosts_memory() -> None:
+    x = xtensor.tensor([[1, 2, 3], [4, 5, 6]])
+    assert not placed(x) and x.shape == (2, 3) and x.dtype is xtensor.int64 and str(x.device) == "cpu"
+    assert x.stride() == (3, 1) and x._version == 0 and x.is_leaf and x.untyped_storage().nbytes() == 48
+    assert x.tolist() == [[1, 2, 3], [4, 5, 6]] and x[1].tolist() == [4, 5, 6] and x[:, 1].tolist() == [2, 5]
+    assert (
+        x[1, 2].item() == 6
+        and int(x[0, 0]) == 1
+        and (x[0, 1] + 1).item() == 3
+        and x.t()[2].tolist() == [3, 6]
+    )
+    assert [int(i) for i in x[0]] == [1, 2, 3] and xtensor.tensor([7]).item() == 7
+    assert x.view(xtensor.int32)[0, 0].item() == 1 and x.float()[0, 0].item() == 1.0
+    y = xtensor.tensor([1.5, 2.5])
+    assert not placed(y) and (y + 1).tolist() == [2.5, 3.5] and placed(y)
+    assert y._neg_view().tolist() == [-1.5, -2.5] and xtensor.tensor([1.5])._neg_view().tolist() == [-1.5]
+    assert xtensor.tensor([1j]).conj().tolist() == [-1j] and xtensor.tensor([1j]).conj()[0].item() == -1j
+    z = xtensor.tensor([1, 2])
+    part = z[1:]
+    z += 1
+    z[0] = 9
+    assert z.tolist() == [9, 3] and part.tolist() == [3] and z._version == 2
+    values = xtensor.tensor([1.0, 2.0])
+    shared = values.numpy()
+    shared[0] = 7
+    assert values.tolist() == [7, 2] and int(values[0]) == 7
+    w = xtensor.tensor([1.0, 2.0], requires_grad=True)
+    (w * w).sum().backward()
+    assert w.grad is not None and w.grad.tolist() == [2, 4]
+    u = xtensor.tensor([3, 4])
+    twin, again = copy.deepcopy(u), pickle.loads(pickle.dumps(u))
+    u.fill_(0)
+    assert twin.tolist() == again.tolist() == [3, 4] and u.data_ptr() != 0
+    assert xtensor.tensor([1, 2], device="meta").is_meta and xtensor.tensor([]).shape == (0,)
+    with xtensor.inference_mode():
+        assert xtensor.tensor([1, 2]).is_inference()
+    compiled = xtensor.compile(lambda v: v + xtensor.tensor([1, 2]))
+    assert [compiled(xtensor.tensor([n, 0])).tolist() for n in (1, 5, 9)] == [[n + 1, 2] for n in (1, 5, 9)]
+    assert xtensor.vmap(lambda v: v + xtensor.tensor([1, 2]))(xtensor.zeros(3, 2)).shape == (3, 2)
+    assert placed(xtensor.tensor([0] * 4096))
+
+
+def test_a_loop_over_numbers_knows_them_until_they_are_written() -> None:
+    memory = np.arange(4)
+    for x in (
+        xtensor.arange(4),
+        xtensor.tensor([0, 1, 2, 3]),
+        xtensor.arange(8)[::2] // 2,
+        xtensor.from_numpy(memory),
+    ):
+        numbers = list(x)
+        assert [int(i) for i in numbers] == [i.item() for i in x.unbind()] == [0, 1, 2, 3]
+        assert (numbers[1] + 1).item() == 2 and bool(numbers[1] < numbers[2]) and "abc"[numbers[2]] == "c"
+        assert numbers[1]._base is x and numbers[2].storage_offset() == x[2].storage_offset()
+        x[1] = 7
+        assert int(numbers[1]) == 7 and (numbers[1] + numbers[2]).item() == 9 and numbers[1].item() == 7
+        x += 1
+        assert [int(i) for i in numbers] == [1, 8, 3, 4] and bool(numbers[1] == 8)
+        x.data[2] = 0
+        assert not numbers[2] and numbers[2].detach().item() == 0
+    shared = xtensor.from_numpy(memory)
+    numbers = list(shared)
+    memory[3] = 40
+    assert int(numbers[3]) == 40 and (numbers[3] + 1).item() == 41
+    floats = list(xtensor.tensor([0.5, -1.5]))
+    assert [float(f) for f in floats] == [0.5, -1.5] and (floats[0] + floats[1]).item() == -1.0
+    assert list(xtensor.tensor([1.5, 2.5])._neg_view())[1].item() == -2.5
+    followed = list(xtensor.tensor([2.0, 3.0], requires_grad=True))
+    (followed[0] * followed[1]).backward()
+    with pytest.warns(UserWarning, match="requires_grad=True"):
+        assert float(followed[0]) == 2.0
+    with pytest.raises(RuntimeError, match="output of a function that returns multiple views"):
+        followed[0].add_(1)
+    loop = xtensor.compile(lambda v: sum(i * 2 for i in v))
+    assert [loop(xtensor.tensor([n, 1])).item() for n in (1, 5, 9)] == [2 * n + 2 for n in (1, 5, 9)]
+    base = xtensor.arange(3)
+    outside = list(base)
+    add = xtensor.compile(lambda v: v + outside[2])
+    assert add(xtensor.zeros(2)).tolist() == [2, 2]
+    base.fill_(5)
+    assert add(xtensor.zeros(2)).tolist() == [5, 5] and int(outside[2]) == 5
+    with pytest.raises(TypeError):
+        range(3)[next(iter(xtensor.tensor([1.5, 2.0])))]  # type: ignore[call-overload]
+
+
+def test_a_view_that_is_folded_again() -> None:
+    x = xtensor.arange(12.0).reshape(3, 4)
+    for _ in range(3):
+        assert [row.sum().item() for row in x] == [6, 22, 38] and [c.mean().item() for c in x.t()] == [
+            4,
+            5,
+            6,
+            7,
+        ]
+        assert x[1:].sum(0).tolist() == [12, 14, 16, 18] and x[1].sum(0, keepdim=True).tolist() == [22]
+        with pytest.raises(TypeError):
+            x[1].sum(True)
+    x[1] = 0
+    assert [row.sum().item() for row in x] == [6, 0, 38]
+    w = x.clone().requires_grad_()
+    w[2].sum().backward()
+    assert w.grad is not None and w.grad[2].tolist() == [1, 1, 1, 1] and w.grad[0].sum().item() == 0
+    with xtensor.no_grad():
+        assert not w[2].sum().requires_grad
+    assert x[2].sum(dtype=xtensor.float64).dtype is xtensor.float64 and x[2].sum().dtype is xtensor.float32
+    assert xtensor.vmap(lambda row: row.sum())(x).tolist() == [6, 0, 38]
+    y = xtensor.from_numpy(np.ones((2, 2), np.float32))
+    assert y[1].sum().item() == 2

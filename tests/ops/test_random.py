@@ -559,3 +559,114 @@ def test_the_numbers_of_many_shapes_are_made_by_few_programs():
     finally:
         compiles.unwatch(watcher)
     assert len(names) <= 4
+
+
+AHEAD = {
+    "randint": (
+        sampling.integers,
+        (4,),
+        "int64",
+        (0, 100),
+        lambda g: xtensor.randint(100, (4,), generator=g),
+    ),
+    "wide": (
+        sampling.wide_integers,
+        (2, 3),
+        "int64",
+        (-5, 2**40 + 5),
+        lambda g: xtensor.randint(-5, 2**40, (2, 3), generator=g),
+    ),
+    "bytes": (
+        sampling.integers,
+        (7,),
+        "uint8",
+        (0, 2),
+        lambda g: xtensor.randint(2, (7,), dtype=xtensor.uint8, generator=g),
+    ),
+    "rand": (sampling.uniform, (3,), "float32", (), lambda g: xtensor.rand(3, generator=g)),
+    "number": (sampling.uniform, (), "float32", (), lambda g: xtensor.rand((), generator=g)),
+    "half": (
+        sampling.uniform,
+        (2,),
+        "float16",
+        (),
+        lambda g: xtensor.rand(2, dtype=xtensor.float16, generator=g),
+    ),
+    "double": (
+        sampling.uniform,
+        (64,),
+        "float64",
+        (),
+        lambda g: xtensor.rand(64, dtype=xtensor.double, generator=g),
+    ),
+    "complex": (
+        sampling.uniform,
+        (2,),
+        "complex64",
+        (),
+        lambda g: xtensor.rand(2, dtype=xtensor.cfloat, generator=g),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AHEAD)
+def test_small_draws_that_are_made_ahead_have_the_bits_of_their_own_programs(name):
+    kernel, shape, dtype, numbers, draw = AHEAD[name]
+    program = sampling.program(kernel, shape, getattr(xtensor, dtype), xtensor.device("cpu"))
+    g, other = xtensor.Generator(), xtensor.Generator()
+
+    def check(seed):
+        at = g.draws
+        found, wanted = draw(g), np.asarray(call(program, seed, at, *numbers))
+        assert g.draws == at + 1
+        assert found.dtype is getattr(xtensor, dtype) and found.shape == shape
+        assert found.numpy().tobytes() == wanted.tobytes()
+
+    g.manual_seed(5)
+    other.manual_seed(6)
+    ahead = program.sized.ahead
+    assert ahead >= sampling.ENOUGH
+    for i in range(sampling.OFTEN + 2 * ahead if ahead < 100 else 200):
+        check(5)
+        if i % 3 == 0:
+            xtensor.randn(2, generator=g)  # a draw between
+        if i % 5 == 0:
+            draw(other)
+    state = g.get_state()
+    first = draw(g).tolist()
+    g.set_state(state)
+    check(5)
+    g.set_state(state)
+    assert draw(g).tolist() == first
+    g.manual_seed(2**64 - 3)
+    check(-3)
+
+
+def test_draws_are_made_one_by_one_where_generators_are_seeded_all_the_time():
+    program = sampling.program(sampling.uniform, (13,), xtensor.float32, xtensor.device("cpu"))
+    g = xtensor.Generator()
+    for seed in range(sampling.OFTEN + sampling.ENOUGH + 4):
+        found = xtensor.rand(13, generator=g.manual_seed(seed))
+        assert found.numpy().tobytes() == np.asarray(call(program, seed, 0)).tobytes()
+    assert program.sized.ahead == 0
+
+
+def test_what_was_drawn_ahead_is_written_alone():
+    for _ in range(sampling.OFTEN + 2):
+        a, b = xtensor.rand(3), xtensor.rand(3)
+    before, c = b.tolist(), a.clone()
+    a += 1
+    a[0] = 5
+    assert b.tolist() == before and a[0].item() == 5 and (a[1] - c[1]).item() == pytest.approx(1)
+    w = xtensor.rand(3, requires_grad=True)
+    (w * w).sum().backward()
+    assert np.allclose(w.grad.numpy(), 2 * w.detach().numpy())
+    assert xtensor.vmap(lambda x: x + xtensor.rand(3), randomness="different")(xtensor.zeros(4, 3)).shape == (
+        4,
+        3,
+    )
+    drawn = xtensor.compile(lambda x: x + xtensor.rand(3))
+    xtensor.manual_seed(1)
+    found = [drawn(xtensor.zeros(3)).tolist() for _ in range(3)]
+    xtensor.manual_seed(1)
+    assert found == [xtensor.rand(3).tolist() for _ in range(3)]

@@ -20,10 +20,12 @@ from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..host_numbers import HostNumber, exactly, held
-from ..storage import UNREAD, LazyStorage, MetaArray, Storage
+from ..lowering import Recipe
+from ..storage import UNREAD, HostValues, LazyStorage, MetaArray, Storage
 from ..tensor import (
     ARRAY,
     Tensor,
+    View,
     array_of,
     asks_grad,
     operands_array,
@@ -44,7 +46,17 @@ from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, packed_program, reading_program, writing_program
 from .write import bump, check_writable, may_pend, promised, rewrite
 
-__all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run", "run_method"]
+__all__ = [
+    "MISSED",
+    "folded",
+    "known",
+    "known_inplace",
+    "missed",
+    "overridden",
+    "recover",
+    "run",
+    "run_method",
+]
 
 MISSED = (AttributeError, LookupError, TypeError)
 """What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
@@ -300,8 +312,8 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             if type(value) is Tensor:
                 view, storage = value._xt_view, value._xt_storage
                 how = array = storage.raw
-                # Another class of storage looks after its array: it may be shared, or still to be read.
-                if type(array) is HostNumber:
+                # Another class of storage looks after its array: it may be shared, or pending.
+                if type(array) is HostNumber or type(array) is HostValues:
                     how = array = storage.operand
                 elif type(storage) is not Storage or type(array) is not ARRAY:
                     return None
@@ -367,8 +379,47 @@ def known_alone(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     made = wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
     if graph is not None:
         graph(values, key, seen, made)
+    elif views == "fold" and reads and len(seen) == 1 and type(seen[0]) is Recipe:
+        others = values[1:]
+        kinds = tuple(map(type, others))
+        if layout is None and not kept and FLAT.issuperset(kinds):
+            op.known[seen[0], others, kinds] = program
     return made
 
+
+def folded(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
+    """`known_alone` of an operator that folds a view, the first argument, which no graph follows; None for what has not come before."""
+    tensor = values[0]
+    view, storage = tensor._xt_view, tensor._xt_storage
+    array = storage.raw
+    if type(view) is not View or type(storage) is not Storage or type(array) is not ARRAY:
+        return None
+    if state.mode == 0 and asks_grad(tensor):
+        return None
+    recipe = view.recipe
+    if recipe is None:
+        recipe = recipe_of(storage, view)
+    others = values[1:]
+    try:
+        program = op.known[recipe, others, tuple(map(type, others))]
+    except (LookupError, TypeError):
+        return None
+    try:
+        if recipe.static:
+            results, _ = program(array)
+        else:
+            offset = operand(view.offset, array)
+            # Ints need the 64-bit types that `call` turns on; arrays have theirs.
+            results, _ = program(array, offset) if type(offset) is not int else call(program, array, offset)
+    except Exception as error:
+        if dispatch.is_gone(error) or dispatch.is_unusual(values):
+            return None
+        raise dispatch.clean(op, error) from None
+    return wrap(results)
+
+
+FLAT = frozenset((int, bool, type(None)))
+"""Arguments that are the same for whom they are equal and of one type."""
 
 PACKED = 6
 """From so many views of one array on they are given as one: each argument costs as much as a small copy."""
@@ -568,12 +619,9 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         else:
             signature.append(Tensor)
             arrays.append(operands_array(value))
-    pends = (
-        (pends or Pending in map(type, arrays))
-        and may_pend(op, key, storage)
-        and tuple not in map(type, arrays)
-    )
-    if not pends:
+    waits = Pending in map(type, arrays)
+    pends = (pends or waits) and may_pend(op, key, storage) and tuple not in map(type, arrays)
+    if waits and not pends:
         arrays = settled(arrays)
     donate = None if pends else storage.sole_owner()
     mark = ("inplace", donate, key, *signature)

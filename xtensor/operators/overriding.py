@@ -369,7 +369,7 @@ def _set_view(tensor: Tensor, view: View | None) -> None:
         storage = tensor._xt_storage
         sizes, dtype = storage.array.shape, dtypes.FROM_NUMPY[storage.array.dtype]
         view = make_view(storage, storage, dtype, sizes, contiguous_strides(sizes), 0)
-    if type(view) is View:
+    if type(view) is not Overridden:
         own = object.__new__(Overridden)
         for name in View.__slots__:
             if name != "cached_at":

@@ -26,6 +26,7 @@ from ..engine import anomaly, modes, profiler
 from ..engine.graph import Replayable, next_sequence_nr
 from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
 from ..geometry.layout import make
+from ..host_numbers import NumberView, numbers_at
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -447,12 +448,44 @@ def aliases_of(
     """
     if op.pieces is not None:
         return tuple([alias_of(op.pieces, input, g, (i, *args)) for i, g in enumerate(made)])
+    if len(made) > 1:
+        first = alias_of(op, input, made[0], args, MULTI_OUTPUT)
+        if first._xt_edge is None and first._xt_meta is None:
+            return alike(first, made)
     results = [alias_of(op, input, g, args, MULTI_OUTPUT) for g in made]
     if results and type(results[0]._xt_edge) is tuple:
         node: Any = results[0]._xt_edge[0]
         node.aval = [ViewAval(r._xt_view) for r in results if r._xt_view is not None]
         for i, r in enumerate(results):
             r._xt_edge = (node, i)
+    return tuple(results)
+
+
+def alike(first: Tensor, made: list[Geometry]) -> tuple[Tensor, ...]:
+    """Views that autograd does not follow, like one of them but for their geometry; what loops over numbers see knows them already."""
+    storage, seen = first._xt_storage, first._xt_view
+    assert seen is not None
+    dtype, conj, neg, counter, base = seen.dtype, seen.conj, seen.neg, seen.counter, seen.base
+    attr_version, creation = seen.attr_version, seen.creation
+    writes = storage.writes
+    numbers: Any = None if seen.sizes else numbers_at(storage, seen, [g.offset for g in made])
+    kind = View if numbers is None else NumberView
+    results: list[Tensor] = []
+    for g in made:
+        view = new(kind)
+        view.sizes, view.strides, view.offset = g
+        view.recipe = view.cached = None
+        view.cached_at = -1
+        view.dtype, view.conj, view.neg, view.counter, view.base = dtype, conj, neg, counter, base
+        view.attr_version, view.creation = attr_version, creation
+        result = new(Tensor)
+        result._xt_storage, result._xt_view = storage, view
+        result._xt_edge = result._xt_meta = None
+        results.append(result)
+    if numbers is not None:
+        for result, number in zip(results, numbers, strict=True):
+            known: Any = result._xt_view
+            known.number, known.number_at = number, writes
     return tuple(results)
 
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from .cache import bounded
+
 __all__ = [
     "PLATFORM_LOG",
     "CacheInterface",
@@ -156,16 +158,21 @@ except (ImportError, AttributeError):
     pass
 
 try:
-    from jax._src.interpreters.pxla import batched_device_put
+    from jax._src.lib import xla_client  # pyright: ignore[reportPrivateImportUsage]
     from jax.core import ShapedArray
+
+    _put = (
+        xla_client.batched_device_put
+    )  # beneath the function of this name, which first looks for arrays of JAX's
+    _form = bounded(1024)(ShapedArray)
 
     def _place_array(array: Any, sharding: Any, committed: bool) -> Any:
         """An array on the one device of a sharding."""
-        aval = ShapedArray(array.shape, array.dtype)
-        return batched_device_put(aval, sharding, [array], list(sharding.device_set), committed)
+        aval = _form(array.shape, array.dtype)
+        return _put(aval, sharding, [array], list(sharding.device_set), committed)
 
     place_array = _place_array
-except ImportError:
+except (ImportError, AttributeError):
     pass
 
 

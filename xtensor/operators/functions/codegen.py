@@ -29,7 +29,7 @@ from ...xla.pending import Pending
 from ...xla.symbolic import is_open
 from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
-from ..calls import MISSED, missed, recover, run_method
+from ..calls import MISSED, folded, missed, recover, run_method
 from ..dispatch import record
 from ..inplace import recover_inplace, run_inplace
 from ..operator import Operator
@@ -235,6 +235,7 @@ NAMESPACE: dict[str, Any] = {
     "edge_of": edge_of,
     "equals_array": equals_array,
     "exactly": exactly,
+    "folded": folded,
     "fresh": fresh,
     "getframe": sys._getframe,
     "is_number": is_number,
@@ -396,8 +397,11 @@ def call(
     for p in runtime:
         on_host = [f"    r = exactly(op.exact, {values})", "    if r is not None: return r"]
         first = op.exact is not None and p is runtime[0]
+        fold = op.views == "fold"
+        folds = [f"    r = folded(op, {values})", "    if r is not None: return r"]
+        alone = fold and op.alone is not None and len(runtime) == 1 and op.schema.parameters[0].name == p.name
         operands += operand(
-            p, "whole" if op.views == "fold" else "fresh", "operand", on_host if first else ()
+            p, "whole" if fold else "fresh", "operand", on_host if first else (), folds if alone else ()
         )
         if (op.kind == "pointwise" or op.elementwise_at is not None) and p.kind != "Number":
             found = f"v_{p.name} is not None and not contiguous_view(v_{p.name})"
@@ -582,10 +586,12 @@ def refusals(op: Operator) -> list[str]:
     return [f"if {' and '.join(given)}: {asked}" if given else asked]
 
 
-def operand(p: Parameter, reader: str, slot: str = "array", number_of: Sequence[str] = ()) -> list[str]:
+def operand(
+    p: Parameter, reader: str, slot: str = "array", number_of: Sequence[str] = (), folds: Sequence[str] = ()
+) -> list[str]:
     """An argument's view and array, or what it is pending as; what is no Tensor has no `_xt_view`, which leads out of the `try`.
 
-    number_of: what is done for a view of no dimensions before it is read.
+    number_of: what is done for a view of no dimensions before it is read. folds: for any view.
     """
     n = p.name
     if p.kind == "Number":
@@ -598,6 +604,7 @@ def operand(p: Parameter, reader: str, slot: str = "array", number_of: Sequence[
     read = [
         f"v_{n} = {n}._xt_view",
         *([f"if v_{n} is not None and not v_{n}.sizes:", *number_of] if number_of else ()),
+        *([f"if v_{n} is not None:", *folds] if folds else ()),
         f"x_{n} = {n}._xt_storage.{slot} if v_{n} is None else {reader}({n}._xt_storage, v_{n})",
     ]
     lines: list[str] = []

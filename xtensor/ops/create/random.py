@@ -141,9 +141,12 @@ def randint(
     if size is None or not 1 <= len(bounds) <= 2:
         raise checks.combination_error("randint", args, {}, RANDINT_SIGNATURES)
     bottom, top = bounds if len(bounds) == 2 else (0, bounds[0])
-    for name, value in (("low", bottom), ("high", top)):
-        if not hasattr(value, "__index__"):
-            raise checks.argument_error("randint", name, len(bounds) if name == "high" else 1, "int", value)
+    if type(bottom) is not int or type(top) is not int:
+        for name, value in (("low", bottom), ("high", top)):
+            if not hasattr(value, "__index__"):
+                raise checks.argument_error(
+                    "randint", name, len(bounds) if name == "high" else 1, "int", value
+                )
     chosen = pick_dtype("randint", out.dtype if dtype is None and out is not None else dtype, dtypes.int64)
     kernel, *numbers = sampling.integer_range(operator.index(bottom), operator.index(top), chosen)
     sizes = pick_sizes("randint", (size,))

@@ -114,6 +114,9 @@ ARANGE_SIGNATURES = (
 )
 
 
+WHOLE = frozenset((int, type(None)))
+
+
 @overloads(
     "Number end, *, Tensor out = None, {options}",
     "Number start, Number end, *, {options}",
@@ -154,19 +157,24 @@ def arange(
         if start is not None or args:
             raise checks.missing_error("arange", ["end"])
         raise checks.combination_error("arange", args, {}, ARANGE_SIGNATURES)
-    if any(map(is_open, (start, end, step))):
+    whole = type(end) is int and {type(start), type(step)} <= WHOLE
+    if not whole and any(map(is_open, (start, end, step))):
         made = open_steps(start or 0, end, step or 1, pick_dtype("arange", dtype, dtypes.int64))
         return deliver("arange", out, made, requires_grad)
-    position = 1 if start is None else 2
-    high = python_number("arange", "end", position, end)
-    low = 0 if start is None else python_number("arange", "start", 1, start)
-    by = 1 if step is None else python_number("arange", "step", 3, step)
+    low, high, by = 0 if start is None else start, end, 1 if step is None else step
+    if not whole:
+        high = python_number("arange", "end", 1 if start is None else 2, high)
+        low = 0 if start is None else python_number("arange", "start", 1, low)
+        by = 1 if step is None else python_number("arange", "step", 3, by)
     check_layout("arange", layout)
     dtype, device = into_out("arange", out, dtype, device)
-    integral = all(isinstance(v, int) for v in (low, high, by))
+    integral = whole or all(isinstance(v, int) for v in (low, high, by))
     chosen = pick_dtype("arange", dtype, dtypes.int64 if integral else None)
     place = pick_device("arange", device)
-    count = check_steps("arange", low, high, by, chosen)
+    if whole and chosen is dtypes.int64 and by > 0 and high >= low:
+        count = -((low - high) // by)
+    else:
+        count = check_steps("arange", low, high, by, chosen)
     if chosen.is_integral:
         low, by = int(low), int(by)
     return deliver("arange", out, steps_tensor(low, by, count, chosen, place), requires_grad)

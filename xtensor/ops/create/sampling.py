@@ -9,18 +9,20 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ... import capture, checks, devices, dtypes
+from ...host_numbers import HOME, stays
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import check_layout, finish, into_out, pick_device, pick_dtype, storing
 from ...operators.write import write_out
-from ...storage import MetaArray
+from ...storage import HostValues, MetaArray
 from ...tensor import Tensor, wrap
 from ...xla import segments
-from ...xla.cache import bounded
+from ...xla.cache import BoundedCache, bounded
 from ...xla.executables import form_named
 from ...xla.pending import Pending, Work, workers
 from ...xla.placing import from_host
@@ -128,12 +130,18 @@ OFTEN = 16
 
 
 class Draws:
-    """Whether a shape's numbers are drawn in pieces: at first, since weights are drawn once, each of a shape of its own."""
+    """How a shape's numbers are drawn: in pieces at first, since weights are drawn once, each of a shape of its own.
 
-    __slots__ = ("left",)
+    ahead: how many draws are made at once then; 0 where each is made by itself. served: how many the last such program was for. poor: how
+    often in a row one was for few.
+    """
 
-    def __init__(self, few: bool) -> None:
+    __slots__ = ("ahead", "left", "poor", "served")
+
+    def __init__(self, few: bool, ahead: int) -> None:
         self.left = OFTEN if few else 0
+        self.ahead = ahead
+        self.served, self.poor = ENOUGH, 0
 
     def serves(self) -> bool:
         """Whether the next draw is one of those."""
@@ -141,6 +149,20 @@ class Draws:
             return False
         self.left -= 1
         return True
+
+    def pays(self) -> bool:
+        """Whether draws are made at once another time; not where a generator is seeded for every few."""
+        self.poor = 0 if self.served >= ENOUGH else self.poor + 1
+        self.served = 0
+        if self.poor >= ENOUGH:
+            self.ahead = 0
+        return self.ahead > 0
+
+
+ENOUGH = 8
+"""Draws that one program has to be for, since a thread is woken for it; and how often it may be for fewer."""
+AT_ONCE = 512
+"""Numbers that are drawn at once."""
 
 
 def numbers_of(
@@ -160,8 +182,10 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
 
     run.__name__ = kernel.__name__.strip("_")
     made: Any = jit(run, out_shardings=devices.sharding_of(place))
-    one = place.type == "cpu" and place.sharding is None
-    made.sized = Draws(one and not any(map(is_open, shape)) and 1 < math.prod(shape) <= MANY)
+    one = place.type == "cpu" and place.sharding is None and not any(map(is_open, shape))
+    count = math.prod(shape) if one else 0
+    ahead = AT_ONCE // count if count and kernel in EXACT and place is HOME else 0
+    made.sized = Draws(1 < count <= MANY, ahead if ahead >= ENOUGH else 0)
     return made
 
 
@@ -179,8 +203,9 @@ def drawn(
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw(each=kernel is permutation)
     made = program(kernel, shape, dtype, place)
-    plain = type(draw) is int and capture.running() is None
-    if plain and made.sized.serves():
+    plain = type(draw) is int and not (capture.watchers and capture.running())
+    sized = made.sized
+    if plain and sized.left and sized.serves():
         if kernel is permutation:
             return call(shuffled, shape[0], dtype, place, seed, draw)
         drawing = Drawing(kernel, shape, dtype, place, seed, draw, *numbers)
@@ -189,7 +214,55 @@ def drawn(
             waiting.add(made)
             return made
         return call(drawing.drawn)
+    if plain and later and sized.ahead and stays(place):
+        found = drawn_ahead(sized, kernel, shape, dtype, seed, draw, numbers)
+        if found is not None:
+            return found
     return call(made, seed, draw, *numbers)
+
+
+EXACT = frozenset((uniform, integers, wide_integers))
+"""Kernels that give the same bits in whatever program they are."""
+
+
+@bounded(256)
+def several(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, count: int) -> Any:
+    """A kernel for some draws one after the other, as a jitted function of seed, first draw and numbers."""
+
+    def run(seed: Any, draw: Any, *numbers: Any) -> Any:
+        draws = lax.iota(np.int64, count) + lax.convert_element_type(draw, np.int64)
+        return jax.vmap(lambda d: numbers_of(kernel, shape, dtype, seed, d, *numbers))(draws)
+
+    run.__name__ = kernel.__name__.strip("_")
+    return jit(run, out_shardings=devices.sharding_of(HOME))
+
+
+_ahead: BoundedCache[tuple[Any, ...], tuple[int, np.ndarray[Any, Any]]] = BoundedCache(256)
+
+
+def drawn_ahead(
+    draws: Draws,
+    kernel: Kernel,
+    shape: tuple[int, ...],
+    dtype: dtypes.dtype,
+    seed: int,
+    draw: int,
+    numbers: tuple[int, ...],
+) -> HostValues | None:
+    """The numbers of a draw in the host's memory, made with those of the draws that come next; None where each is made by itself."""
+    key = kernel, shape, dtype, seed, numbers
+    found = _ahead.get(key)
+    first, memory = (0, ()) if found is None else found
+    at = draw - first
+    if not 0 <= at < len(memory):
+        if not draws.pays():
+            return None
+        program = several(kernel, shape, dtype, draws.ahead)
+        memory = np.asarray(call(program, seed, draw, *numbers))
+        _ahead[key] = draw, memory
+        at = 0
+    draws.served += 1
+    return HostValues(memory[at], HOME)
 
 
 SHORT, LONG = 1 << 13, 1 << 19

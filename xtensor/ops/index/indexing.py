@@ -52,10 +52,11 @@ from ...xla.sizes import enabled as sizes_enabled
 from ...xla.sizes.terms import varied
 from ...xla.x64 import jit
 from ..create.creation import full
+from ..tensor.conversion import copied_plainly
 from . import hostindex
 from .hostindex import Placed
 from .masks import check_number, masked_fill, masked_fill_, shared_dims, warn_of_expanded
-from .subscript import ALIAS, COVERED, INTS, is_mask, select_all, select_first, slice_first, subscript
+from .subscript import ALIAS, COVERED, INT, INTS, is_mask, select_all, select_first, slice_first, subscript
 
 __all__ = ["index_put", "index_put_", "masked_select"]
 
@@ -369,8 +370,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return select_first(self, index)
         if kind is slice:
             return slice_first(self, index)
-        if kind is tuple and INTS.issuperset(map(type, index)) and 0 < len(index) <= len(sizes_of(self)):
-            return select_all(self, tuple(map(int, index)))
+        if kind is tuple and 0 < len(index) <= len(sizes_of(self)):
+            kinds = set(map(type, index))
+            if kinds <= INTS:
+                return select_all(self, index if kinds == INT else tuple(map(int, index)))
         if kind is Tensor and (index.dtype is dtypes.int64 or index.dtype is dtypes.int32):
             shape = sizes_of(index)
             storage = index._xt_storage
@@ -423,10 +426,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if (
         plain
         and kind is tuple
-        and INTS.issuperset(map(type, index))
         and 0 < len(index) <= len(sizes_of(self))
+        and (kinds := set(map(type, index))) <= INTS
     ):
-        assign(select_all(self, tuple(map(int, index))), value)
+        assign(select_all(self, index if kinds == INT else tuple(map(int, index))), value)
         return
     if kind is slice and not sizes_of(self):
         slice_first(self, index)
@@ -482,13 +485,16 @@ def assign(view: Tensor, value: Any) -> None:
         check_writable(view)
         fill_view(view, value)
         return
-    sizes = tuple(sizes_of(view))
     raw = value._xt_storage.raw
-    plain = type(raw) is HostNumber and value.dtype is view.dtype and held(value)
-    if plain and not asks_grad(view) and not asks_grad(value):
-        check_writable(view)
-        fill_view(view, raw.value)
+    if type(raw) is HostNumber:
+        plain = value.dtype is view.dtype and held(value)
+        if plain and not asks_grad(view) and not asks_grad(value):
+            check_writable(view)
+            fill_view(view, raw.value)
+            return
+    elif modes.state.mode <= 1 and not dispatching and copied_plainly(view, value):
         return
+    sizes = tuple(sizes_of(view))
     if tuple(sizes_of(value)) == sizes:
         view.copy_(value)
         return

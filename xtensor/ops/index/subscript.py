@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import checks, dtypes
 from ...engine import modes
-from ...geometry import Geometry
+from ...geometry import Geometry, contiguous_strides
 from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
@@ -175,7 +175,12 @@ def zero_dim() -> IndexError:
 
 def select_first(self: Tensor, number: int) -> Tensor:
     """`x[number]` for an int."""
-    sizes, strides, offset = geometry_of(self)
+    v = self._xt_view
+    if v is None:
+        sizes, offset = self._xt_storage.raw.shape, 0
+        strides = contiguous_strides(sizes)
+    else:
+        sizes, strides, offset = v.sizes, v.strides, v.offset
     if not sizes:
         raise zero_dim() if number == 0 else out_of_bounds(number, 0, 0)
     at = place_of(number, 0, sizes[0])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from ... import capture, devices, geometry
+from ... import capture, devices
 from ...host_numbers import HostNumber
 from ...shared_storage import HostMemory
-from ...tensor import ARRAY, Tensor, asks_grad, host_array, on_host
+from ...storage import HostValues
+from ...tensor import ARRAY, Tensor, asks_grad, host_array, on_host, part_of, plain_in
 from ...xla.levels import tracing
 from ...xla.pending import Pending
 from ...xla.threads import others
@@ -29,7 +29,7 @@ def at_hand(tensor: Any, wait: bool = False) -> np.ndarray[Any, Any] | None:
     raw = storage.raw
     if wait and type(raw) is Pending:
         raw = storage.array
-    if type(raw) is HostMemory:
+    if type(raw) is HostMemory or type(raw) is HostValues:
         return in_memory(raw, view)
     if type(raw) is HostNumber:
         if view is not None and (view.neg or view.dtype.numpy != raw.dtype):
@@ -45,14 +45,8 @@ def at_hand(tensor: Any, wait: bool = False) -> np.ndarray[Any, Any] | None:
     return host_array(tensor) if on_host(view, raw) else None
 
 
-def in_memory(held: HostMemory, view: Any) -> np.ndarray[Any, Any] | None:
-    """NumPy's memory as a view sees it."""
+def in_memory(held: HostMemory | HostValues, view: Any) -> np.ndarray[Any, Any] | None:
+    """The host's memory as a view sees it."""
     if view is None:
         return held.memory
-    if view.conj or view.neg or view.dtype.numpy != held.dtype:
-        return None
-    if view.strides == geometry.contiguous_strides(view.sizes):
-        return held.memory.reshape(-1)[view.offset : view.offset + math.prod(view.sizes)].reshape(view.sizes)
-    size = held.dtype.itemsize
-    strides = tuple([s * size for s in view.strides])
-    return np.ndarray(view.sizes, held.dtype, held.memory, view.offset * size, strides)
+    return part_of(held.memory, view) if plain_in(view, held) else None

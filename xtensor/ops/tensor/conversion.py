@@ -46,6 +46,7 @@ from ...storage import MetaArray, Storage, births, commit
 from ...tensor import (
     ARRAY,
     Tensor,
+    View,
     alias,
     array_of,
     asks_grad,
@@ -620,7 +621,13 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
     """Whether two tensors are the same elements of one storage, read alike."""
     if src is self:
         return True
-    if src._xt_storage is not self._xt_storage or not src.is_set_to(self) or src.dtype is not self.dtype:
+    if src._xt_storage is not self._xt_storage:
+        return False
+    a, b = self._xt_view, src._xt_view
+    if type(a) is View and type(b) is View:
+        same = a.offset == b.offset and a.sizes == b.sizes and a.strides == b.strides
+        return same and a.dtype is b.dtype and a.conj == b.conj and a.neg == b.neg
+    if not src.is_set_to(self) or src.dtype is not self.dtype:
         return False
     return src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg()
 
@@ -628,7 +635,12 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
 def copied_plainly(target: Tensor, source: Tensor) -> bool:
     """Write whole values of the same sizes and dtype, on the same device, to a view that no gradient follows; False for any other."""
     view, storage, given = target._xt_view, target._xt_storage, source._xt_storage
-    if view is None or source._xt_view is not None or storage is given or modes.state.mode & modes.PROFILING:
+    if (
+        type(view) is not View
+        or source._xt_view is not None
+        or storage is given
+        or modes.state.mode & modes.PROFILING
+    ):
         return False
     base = storage.raw
     if (

@@ -10,11 +10,11 @@ import numpy as np
 
 from ... import checks
 from ...engine import modes
-from ...host_numbers import OWN, HostNumber, held
+from ...host_numbers import known_number
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import of_tensors
 from ...storage import MetaArray, WrapperArray
-from ...tensor import ARRAY, Tensor, View, asks_grad, host_array, on_host
+from ...tensor import Tensor, asks_grad, host_array
 from ...xla.levels import batches_of
 
 __all__ = ["is_nonzero"]
@@ -30,14 +30,9 @@ def item(self: Tensor) -> Any:
     >>> xtensor.tensor([2.5]).item()
     2.5
     """
-    view, raw = self._xt_view, self._xt_storage.raw
-    if type(raw) is HostNumber and held(self):
-        return raw.value
-    array = self._xt_storage.array
-    if view is None and type(array) is ARRAY and not array.shape:
-        return np.asarray(array).item()
-    if type(array) is ARRAY and type(view) is View and not view.sizes and on_host(view, array):
-        return np.asarray(array).item(view.offset)
+    found = known_number(self)
+    if found is not None:
+        return found
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     if type(self._xt_storage.raw) is MetaArray:
@@ -81,10 +76,15 @@ def tolist(self: Tensor) -> Any:
     return host_array(self).tolist()
 
 
+def at_once(self: Tensor) -> Any:
+    """`known_number` in the default modes; None in others, which see `item`."""
+    return known_number(self) if modes.state.mode <= modes.NO_GRAD else None
+
+
 def truth(self: Tensor) -> bool:
-    raw = self._xt_storage.raw
-    if type(raw) is HostNumber and held(self):
-        return bool(raw.value)
+    found = at_once(self)
+    if found is not None:
+        return bool(found)
     count = self.numel()
     if count != 1:
         few = "no values" if count == 0 else "more than one value"
@@ -135,34 +135,24 @@ def real_number(self: Tensor) -> Any:
     return value
 
 
-def integer_in_place(self: Tensor) -> int | None:
-    """The integer that a view of no dimensions shows in the host's memory, as a loop over integers gives them; None of all else."""
-    view, storage = self._xt_view, self._xt_storage
-    raw = storage.raw
-    if (
-        type(storage) in OWN
-        and type(raw) is ARRAY
-        and type(view) is View
-        and not view.sizes
-        and raw.dtype.kind in "iu"
-        and on_host(view, raw)
-    ):
-        return np.asarray(raw).item(view.offset)
-    return None
+REAL = frozenset((int, float, bool))
+WHOLE = frozenset((int, bool))
 
 
 def as_int(self: Tensor) -> int:
-    found = integer_in_place(self)
-    return int(real_number(self)) if found is None else found
+    found = at_once(self)
+    return int(found if type(found) in REAL and not asks_grad(self) else real_number(self))
+
+
+def as_float(self: Tensor) -> float:
+    found = at_once(self)
+    return float(found if type(found) in REAL and not asks_grad(self) else real_number(self))
 
 
 def index(self: Tensor) -> int:
-    raw = self._xt_storage.raw
-    if type(raw) is HostNumber and held(self) and raw.dtype.kind != "f":
-        return int(raw.value)
-    found = integer_in_place(self)
-    if found is not None:
-        return found
+    found = at_once(self)
+    if type(found) in WHOLE:
+        return int(found)
     dtype = self.dtype
     if self.numel() != 1 or dtype.is_floating_point or dtype.is_complex:
         raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -212,6 +202,6 @@ attach_methods(
     __iter__=iterate,
     __reversed__=backwards,
     __int__=as_int,
-    __float__=lambda self: float(real_number(self)),
+    __float__=as_float,
     __complex__=lambda self: complex(single(self)),
 )

@@ -12,10 +12,10 @@ from ...host_numbers import HostNumber
 from ...ops.tensor.at_hand import in_memory
 from ...ops.tensor.export import claimable
 from ...shared_storage import HostMemory
-from ...storage import LazyStorage, MetaArray, Storage, yet_to_read
+from ...storage import HostValues, LazyStorage, MetaArray, Storage, yet_to_read
 from ...tensor import Tensor, make_view, new
 
-__all__ = ["HostValues", "host_values", "in_worker", "late", "rebuild_storage", "rows", "stacked"]
+__all__ = ["host_values", "in_worker", "late", "rebuild_storage", "rows", "stacked"]
 
 
 class _Here:
@@ -32,23 +32,6 @@ def late() -> bool:
     return _Here.worker
 
 
-class HostValues:
-    """What a LazyStorage reads: a NumPy array that nobody else writes to."""
-
-    def __init__(self, values: np.ndarray[Any, Any], device: devices.device) -> None:
-        self.values, self.device = values, device
-        self.shape: tuple[int, ...] = values.shape
-        self.dtype = values.dtype
-
-    def read(self) -> tuple[Any, bool]:
-        """The array on its device. It may be this memory, so it is never reused for another result."""
-        return devices.put(self.values, self.device, copy=False), True
-
-    def on(self, device: devices.device) -> HostValues:
-        """The same values for another device."""
-        return HostValues(self.values, device)
-
-
 def host_values(storage: Storage) -> np.ndarray[Any, Any]:
     """The values of a storage, without XLA where they have not been touched."""
     held = storage.raw
@@ -57,7 +40,7 @@ def host_values(storage: Storage) -> np.ndarray[Any, Any]:
     unread = yet_to_read(storage)
     if isinstance(unread, HostNumber):
         return np.array(unread.value, unread.dtype)
-    return unread.values if isinstance(unread, HostValues) else np.asarray(storage.array)
+    return unread.memory if isinstance(unread, HostValues) else np.asarray(storage.array)
 
 
 def late_storage(values: np.ndarray[Any, Any]) -> Storage:
@@ -81,7 +64,7 @@ def plain_values(tensor: Any) -> np.ndarray[Any, Any] | None:
     if type(tensor) is not Tensor or tensor.requires_grad or tensor._xt_storage.is_meta:
         return None
     storage, view = tensor._xt_storage, tensor._xt_view
-    if type(storage.raw) is HostMemory:
+    if type(storage.raw) is HostMemory or type(storage.raw) is HostValues:
         return in_memory(storage.raw, view)
     if view is not None:
         sizes = tuple(view.sizes)
