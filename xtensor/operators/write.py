@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import capture, checks, dtypes, geometry, lowering
 from ..engine.modes import is_inference_mode_enabled, state
-from ..storage import LazyStorage, MetaArray, Storage, births, commit, commit_all, resize
+from ..storage import HostValues, LazyStorage, MetaArray, Storage, births, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
 from ..xla.pending import Pending, settled
@@ -206,8 +206,8 @@ def promised(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any,
         storage.replace(settled(found))
 
 
-def promise(storage: Storage, pending: Pending) -> bool:
-    """Put a pending array in the place of a storage's own; whether that can be."""
+def promise(storage: Storage, pending: Pending | HostValues) -> bool:
+    """Put a pending array, or the host's, in the place of a storage's own; whether that can be."""
     if others or not (type(storage) is Storage or type(storage.raw) is Pending):
         return False
     # No call from here on: a signal finds the old value or the new one.
@@ -219,12 +219,12 @@ def promise(storage: Storage, pending: Pending) -> bool:
 
 
 def store(tensor: Tensor, values: Any) -> None:
-    """Put an array of the tensor's own sizes and dtype in its place in the storage; one may be pending."""
+    """Put an array of the tensor's own sizes and dtype in its place in the storage; one may be pending, or the host's."""
     storage, view = tensor._xt_storage, tensor._xt_view
-    if type(values) is Pending:
+    if type(values) is Pending or type(values) is HostValues:
         if covers(tensor) and promise(storage, values):
             return
-        values = values.value()
+        values, _ = values.read()
     if type(storage.raw) is MetaArray:
         storage.writes += 1
     elif view is None:
