@@ -411,7 +411,9 @@ def test_a_step_of_a_model_is_seen_whole_and_its_times_add_up():
             step()
         wall = (time.perf_counter_ns() - start) / 1000
         assert all(event.self_cpu_time_total >= 0 for event in prof.events())
-        assert prof.events().self_cpu_time_total <= wall
+        # Other threads compile meanwhile.
+        own = [event for event in prof.events() if event.thread == threading.get_ident()]
+        assert sum([event.self_cpu_time_total for event in own]) <= wall
         return set(rows_of(prof))
 
     first, later = profiled(), profiled()
