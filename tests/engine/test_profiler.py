@@ -339,6 +339,32 @@ def test_what_the_cache_had_is_told_apart():
     assert list(rows_of(prof)) == ["compile: kept (from cache)"]
 
 
+def test_what_another_thread_compiles_is_no_time_of_the_one_that_asks():
+    def made():
+        with asked:
+            compiles._on_duration(compiles.BUILT, 0.1)
+
+    with engine.profile() as prof:
+        token = profiler.begin("asks")
+        asked = compiles.watched("program")
+        thread = threading.Thread(target=made)
+        thread.start()
+        thread.join()
+        profiler.end(token)
+    events = {event.name: event for event in prof.events()}
+    assert set(events) == {"asks", "compile: program"}
+    assert events["compile: program"].thread == thread.ident != events["asks"].thread == threading.get_ident()
+    assert events["asks"].inner == 0
+    # What is still being made as the profile ends is no part of the next one.
+    with engine.profile():
+        still = compiles.watched("program")
+        still.__enter__()
+    with engine.profile() as prof:
+        compiles._on_duration(compiles.BUILT, 0.1)
+        still.__exit__(None, None, None)
+    assert not prof.events()
+
+
 def test_a_miss_that_compiles_nothing_leaves_no_row(clock):
     with engine.profile() as prof:
         token = profiler.begin("outer")

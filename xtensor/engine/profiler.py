@@ -64,6 +64,8 @@ class _Stack(threading.local):
 
 _stack = _Stack()
 _recording: list[Event] | None = None
+_since = 0
+"""When the recording began: what began before it, on a thread that compiles, is no part of it."""
 
 at_start: list[Callable[[], Callable[[], None]]] = []
 """Called as a recording begins; what each returns is called as it ends."""
@@ -106,14 +108,14 @@ def end(event: Event | None, memory: int = 0) -> None:
         outer.inner += event.end - event.start
         outer.inner_memory += event.memory
     recording = _recording
-    if recording is not None:
+    if recording is not None and event.start >= _since:
         recording.append(event)
         for told in at_end:
             told(event)
 
 
 def _compiling(name: str) -> Callable[[bool | None], None]:
-    """Open the event of a program that is being made, for the operator that asks for it."""
+    """Open the event of a program that this thread makes, for the operator that it is inside of."""
     stack = _stack.open
     if stack and (stack[-1].kind in OPERATORS or stack[-1].name.startswith("Optimizer.")):
         name = stack[-1].name
@@ -278,7 +280,7 @@ class profile:
         end(step)
 
     def _begin_trace(self) -> None:
-        global _recording
+        global _recording, _since
         if _recording is not None:
             raise RuntimeError("Profiler is already enabled in another thread")
         self._events = []
@@ -294,9 +296,9 @@ class profile:
                     self._started = perf_counter_ns()
             else:
                 self._started = perf_counter_ns()
-            _recording = self._events
+            _recording, _since = self._events, self._started
             self._active = True
-            compiles.watch(_compiling)
+            compiles.watch(_compiling, where_made=True)
             set_flag(PROFILING, True)
         except BaseException:
             self._close()

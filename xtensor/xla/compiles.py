@@ -18,6 +18,7 @@ BUILT = "/jax/core/compile/backend_compile_duration"
 LOADED = "/jax/compilation_cache/cache_hits"
 
 _watchers: list[Watcher] = []
+_makers: list[Watcher] = []
 _nobody: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
 
@@ -46,20 +47,21 @@ def found_on_disk() -> None:
     _counts.loaded += 1
 
 
-def watch(watcher: Watcher) -> None:
-    """Tell `watcher` of every program from now on."""
-    if not _watchers:
+def watch(watcher: Watcher, where_made: bool = False) -> None:
+    """Tell `watcher` of every program from now on: as it is asked for, or as its making begins, on the thread that makes it."""
+    if not _watchers and not _makers:
         monitoring.register_event_duration_secs_listener(_on_duration)
         monitoring.register_event_listener(_on_event)
-    _watchers.append(watcher)
+    (_makers if where_made else _watchers).append(watcher)
 
 
 def unwatch(watcher: Watcher) -> None:
     """Tell `watcher` no more."""
-    if watcher not in _watchers:
+    listed = next((some for some in (_watchers, _makers) if watcher in some), None)
+    if listed is None:
         return
-    _watchers.remove(watcher)
-    if not _watchers:
+    listed.remove(watcher)
+    if not _watchers and not _makers:
         # Who calls `jax.monitoring.clear_event_listeners` has removed them already.
         with contextlib.suppress(AssertionError, ValueError):
             monitoring.unregister_event_duration_listener(_on_duration)
@@ -69,11 +71,12 @@ def unwatch(watcher: Watcher) -> None:
 
 def watched(name: str) -> contextlib.AbstractContextManager[None]:
     """A context for making a program of that name, here or on another thread: who asks is asking now. Without watchers it does nothing."""
-    return _told([watcher(name) for watcher in _watchers]) if _watchers else _nobody
+    return _told([watcher(name) for watcher in _watchers], name) if _watchers or _makers else _nobody
 
 
 @contextlib.contextmanager
-def _told(told: list[Callable[[bool | None], None]]) -> Iterator[None]:
+def _told(told: list[Callable[[bool | None], None]], name: str) -> Iterator[None]:
+    told = [*told, *[watcher(name) for watcher in _makers]]
     built, loaded = _counts.built, _counts.loaded
     try:
         yield
