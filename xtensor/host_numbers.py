@@ -18,6 +18,7 @@ from . import capture, devices, dtypes
 from .engine import modes
 from .storage import HostValues, LazyStorage, Storage, births
 from .tensor import ARRAY, Tensor, View, asks_grad, make_view, plain_in
+from .xla import segments
 from .xla.cache import BoundedCache
 from .xla.levels import tracing
 from .xla.pending import Pending
@@ -212,6 +213,7 @@ def known_number(tensor: Tensor) -> Any:
     elif kind is Pending:
         raw = storage.array
         kind = type(raw)
+    segments.state.reads += kind is ARRAY
     if view is None:
         return np.asarray(raw).item() if kind is ARRAY and not raw.shape else None
     if view.sizes or view.conj or view.neg or view.dtype.numpy != raw.dtype:

@@ -24,6 +24,7 @@ from .storage import (
     WrapperStorage,
     births,
 )
+from .xla import segments
 from .xla.jax_internals import programs
 from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
@@ -282,6 +283,7 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
         if view is None:
             return held.memory
         return part_of(held.memory, view) if plain_in(view, held) else np.asarray(read_view(storage, view))
+    segments.state.reads += 1
     array = storage.array
     if view is None:
         return np.asarray(array)

@@ -817,7 +817,7 @@ def test_what_ended_segments_is_counted(together: None) -> None:
     z = x.neg() - 1
     with segments.paused():
         pass
-    for _ in range(calls.MOST + 1):
+    for _ in range(structures.MOST + 1):
         z = z.neg()
     found = {why: n - before.get(why, 0) for why, n in ended().items()}
     assert not pends(y) and found["a value"] == 1 and found["a pause"] == 1

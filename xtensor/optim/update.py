@@ -267,6 +267,8 @@ def call(
         put_results(tensors, program, args, writer)
         if joins:
             close(tensors)
+        if plain and size < JOINED:
+            segments.patience.stepped()
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
@@ -315,6 +317,8 @@ def call(
             known[id(last)] = (last, count + 1)
     if joins:
         close(tensors)
+    if layout.plain and size < JOINED:
+        segments.patience.stepped()
     return known
 
 

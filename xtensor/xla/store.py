@@ -97,6 +97,7 @@ class Program:
         "came",
         "forget",
         "function",
+        "hot",
         "kept",
         "looked",
         "name",
@@ -110,6 +111,8 @@ class Program:
         self.name: str = getattr(function, "__name__", "program")
         self._jitted: Any = None
         self.options = options
+        # Whether it is known to be called often, so that nothing is gained by compiling it sooner.
+        self.hot: bool = getattr(function, "hot", False)
         self.number = next(_numbers)
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
         # What threads compile ahead, by form.
@@ -327,6 +330,8 @@ class Program:
         if not once_more and is_quick(form.device, jaxpr):
             # What is to be compiled once more has to be found on disk when JAX forgets it.
             way = quickly(jaxpr, again.on and self._name(form) is not None)
+            if way is not None and way.again and self.hot:
+                way = None
         began = time.perf_counter()
         with sharing, compile_cache.compiling() as seen:
             lowered: Any = traced.lower()

@@ -33,6 +33,7 @@ from .calls import (
     enabled,
     finish,
     known,
+    patience,
     paused,
     prompt,
     stats,
@@ -41,7 +42,7 @@ from .calls import (
     waiter_of_tuples,
     waiting,
 )
-from .structures import READING, WRITING, watchers
+from .structures import READING, WRITING, state, watchers
 
 __all__ = [
     "READING",
@@ -56,8 +57,10 @@ __all__ = [
     "enabled",
     "finish",
     "known",
+    "patience",
     "paused",
     "prompt",
+    "state",
     "stats",
     "waiter",
     "waiter_of_tuples",

@@ -26,11 +26,14 @@ from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
 from .loops import ENOUGH, align, seek
 from .running import by_call, form_like, grouped, pended, run, sharding
+from .steps import Patience
 from .structures import (
     COUNTED,
     IDLE,
     LENGTH,
     LONGEST,
+    MOST,
+    MOST_PATIENT,
     NODES,
     PASSED,
     WORK,
@@ -57,6 +60,7 @@ __all__ = [
     "enabled",
     "finish",
     "known",
+    "patience",
     "paused",
     "prompt",
     "stats",
@@ -64,13 +68,13 @@ __all__ = [
     "waiter",
 ]
 
-MOST = 64
-"""Calls of a segment: then it runs."""
 ALIASES = 4
 """Other objects for the same forms by which a node is found at once."""
 new = object.__new__
 OUTSIDE = chosen()
 VALUE = "a value"
+PATIENT = "patient"
+"""Marks a signature of patient calls, where others do not wait."""
 
 
 class Segment:
@@ -135,6 +139,11 @@ class Segment:
             if self.after is not None:
                 self.after()
                 self.after = None
+            structure = last.structure
+            if state.patient:
+                whole = structure is not None and structure.whole
+                patience.ran(len(calls) - 1, whole, structure is not None and structure.waits(), why)
+                return
             first: Node = calls[1][0]
             paid = paid if paid is None or last.gain >= pace().gain else False
             first.ended(paid)
@@ -183,6 +192,20 @@ def judged(pays: bool | None) -> None:
     state.idle = 0
     begin()
     seek()
+
+
+def be_patient(on: bool) -> None:
+    """Have calls wait for a whole step, or no longer. Structures are other ones then: what a segment ends with, and which calls wait."""
+    finish()
+    state.patient = on
+    state.most = MOST_PATIENT if on else MOST
+    state.tree, state.other = state.other, state.tree
+    state.trial = state.start = None
+    state.passed = state.idle = state.seeking = 0
+    begin()
+
+
+patience = Patience(be_patient)
 
 
 def elsewhere(how: Callable[..., bool | None], *told: Any) -> bool | None:
@@ -430,7 +453,7 @@ def wait({parameters}):
             return program({arguments})
         return odd(({arguments}))
 {results}
-    if len(calls) > {most} or node.ends:{keep}
+    if len(calls) > state.most or node.ends:{keep}
         segment.finish(node.ends or LENGTH)
     return {given}
 """
@@ -518,11 +541,14 @@ class Waiter:
         node = parent.next.get(key)
         if node is None:
             signature = self.signatures.get(held)
+            patient = state.patient and signature is not None and signature.passing
+            if patient:
+                signature = self.signatures.get((held, PATIENT))
             if signature is None:
-                signature = self.signature(args, held)
+                signature = self.signature(args, held, patient)
                 if type(signature) is not Signature:
                     return signature
-                self.signatures[held] = signature
+                self.signatures[(held, PATIENT) if patient else held] = signature
                 if not self.is_ready(signature):
                     made = self.making(signature)
                     if processors() > 1:  # it begins while the program goes on
@@ -545,8 +571,10 @@ class Waiter:
             h is not None and h[1] for h in signature.held
         )
 
-    def signature(self, args: tuple[Any, ...], held: tuple[Any, ...]) -> Any:
-        """What there is to know of calls with such arguments; or, in a tuple, what this one gives."""
+    def signature(self, args: tuple[Any, ...], held: tuple[Any, ...], patient: bool = False) -> Any:
+        """What there is to know of calls with such arguments; or, in a tuple, what this one gives. patient: by its own program, whatever
+        answers the first ones.
+        """
         made = self.program._xt_program
         leaves, structure = jax.tree.flatten(tuple(grouped(self.lengths, args)))
         form = form_of(leaves, structure, made.options)
@@ -558,7 +586,7 @@ class Waiter:
             made = self.signatures[held] = Signature(avals, form, held, 0)
             made.ready = True
             return (found,)
-        sized = self.program.sized
+        sized = None if patient else self.program.sized
         if sized is not None:
             own = tuple(grouped(self.lengths, args))
             expected = call(sized.expected, self.program, own)
@@ -575,7 +603,7 @@ class Waiter:
                 self.program._clear_cache()
             if found is not None or came:
                 # Programs over other sizes answer such calls, at once.
-                self.never(form, held)
+                self.never(form, held).passing = True
                 return (self.at_once(args) if found is None else found,)
         if state.background and form not in self.met and made.is_ready(form):
             # Loaded here it is used sooner than by a thread, and a program that runs once needs no more than that.
@@ -589,10 +617,11 @@ class Waiter:
             [form_named(tuple(s), d, w) for s, d, w in told["results"]], form, held, told["products"]
         )
 
-    def never(self, form: Any, held: Any) -> None:
+    def never(self, form: Any, held: Any) -> Signature:
         """Keep that calls with such arguments do not wait."""
         signature = self.signatures[held] = Signature((), form, held, 1 << 62)
         signature.ready = True
+        return signature
 
     def forms(self, held: Sequence[Any]) -> list[Any]:
         """What stands for arguments of these forms when the program is compiled."""
@@ -747,7 +776,6 @@ def flat_waiter(
         ),
         names="".join([f"k{i}, " for i in range(count)]),
         results=(ONE if single else SEVERAL).format(arguments=arguments),
-        most=MOST,
         keep="" if single else KEEP,
         given="p" if single or tree is None else "unflatten(p)",
     )

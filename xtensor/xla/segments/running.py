@@ -17,7 +17,7 @@ from ..pending import Pending, Work, settled, workers
 from ..sizes.spans import is_uncut
 from ..x64 import is_ready, jit, prepare
 from .apart import apart
-from .structures import IDLE, STRANGE, WORK, Array, Node, counts, pace, state, watchers
+from .structures import IDLE, STRANGE, WORK, Array, Node, counts, longest, pace, state, watchers
 
 __all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding"]
 
@@ -69,9 +69,10 @@ class Budget:
 
     A call within such a program is 1 to 5 us faster each time, and its part of compiling it takes 15 ms, which pays after thousands
     of times: so a program of many structures does not compile them all, and one that runs for long has them in the end.
+    There are few whole steps (`Patience`), which may have more of it.
     """
 
-    START, CALL = 0.2, 0.015
+    START, CALL, STEP = 0.2, 0.015, 0.1
 
     def __init__(self) -> None:
         self.began = perf_counter()
@@ -79,11 +80,16 @@ class Budget:
 
     def asked(self, calls: int) -> float | None:
         """The seconds that so many calls take, about, which are taken as spent; None where they are too many."""
-        cost = self.CALL * calls
-        if self.spent + cost > self.START + pace().share * (perf_counter() - self.began):
+        if not self.allows(calls, state.patient):
             return None
+        cost = self.CALL * calls
         self.spent += cost
         return cost
+
+    def allows(self, calls: int, patient: bool) -> bool:
+        """Whether there are these seconds. patient: for a whole step."""
+        share = self.STEP if patient else pace().share
+        return self.spent + self.CALL * calls <= self.START + share * (perf_counter() - self.began)
 
 
 budget = Budget()
@@ -144,7 +150,7 @@ class Structure:
         self.came += 1
         if self.came > 1:
             state.strange = 0
-        elif len(self.nodes) > 1:
+        elif len(self.nodes) > 1 and not state.patient:
             state.strange += 1
             if state.strange >= STRANGE:
                 # From then on sooner.
@@ -276,6 +282,7 @@ def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., A
     def segment(*outside: Any) -> Any:
         return apart(calls, outside)
 
+    segment.hot = True  # pyright: ignore[reportFunctionMemberAccess]
     segment.__name__ = segment.__qualname__ = f"segment_of_{len(steps)}_calls"
     return segment
 
@@ -362,7 +369,7 @@ def by_call(calls: list[Any]) -> bool:
             node.unmade = False
             if node.signature.is_long():
                 node.waits = False
-            if node.work > pace().long:
+            if node.work > longest():
                 node.ends = node.ends or WORK
     if failed is not None:
         try:

@@ -14,10 +14,12 @@ from ..jax_internals import programs as inside
 from ..pending import Work
 from .trial import DUE, Trial
 
-__all__ = ["Node", "Signature", "Tree", "counts", "ended", "pace", "state", "watchers"]
+__all__ = ["Node", "Signature", "Tree", "counts", "ended", "longest", "pace", "state", "watchers"]
 
 HELD_BYTES = 1 << 28
 """Bytes of the arguments and results of calls that wait for their programs: then they run."""
+MOST, MOST_PATIENT = 64, 160
+"""Calls of a segment, and of one of patient calls: then it runs."""
 STRANGE = 64
 """Segments of new structures, one after the other, after which no call waits for a while."""
 UNPAID = 64
@@ -52,13 +54,16 @@ class Pace(NamedTuple):
     byte: float
     product: float
     long: float
+    patient: float
     share: float
     gain: float
     reads: bool
 
 
-CPU = Pace(each=0.0, byte=1e-4, product=2e-5, long=50.0, share=0.03, gain=8.0, reads=False)
-ACCELERATOR = Pace(each=3.0, byte=5e-7, product=5e-8, long=300.0, share=0.3, gain=2.0, reads=True)
+CPU = Pace(each=0.0, byte=1e-4, product=2e-5, long=50.0, patient=3000.0, share=0.03, gain=8.0, reads=False)
+ACCELERATOR = Pace(
+    each=3.0, byte=5e-7, product=5e-8, long=300.0, patient=300.0, share=0.3, gain=2.0, reads=True
+)
 
 
 @bounded(1)
@@ -67,16 +72,22 @@ def pace() -> Pace:
     return CPU if jax.devices()[0].platform == "cpu" else ACCELERATOR
 
 
+def longest() -> float:
+    """The work after which a segment runs."""
+    return pace().patient if state.patient else pace().long
+
+
 class Signature:
     """What is known of a program's calls with arguments of these forms.
 
     avals: the forms of the results. form: as the store has it. held: of each argument its form, and whether it is tied to its
     device. work: about how many microseconds a call takes. size: the bytes of what it takes and gives. ready: whether the program
     itself is compiled, or on disk. made: what compiles it, once somebody asked for that. alone: whether what answers them has other
-    bits than the program itself, so that they are made within no other.
+    bits than the program itself, so that they are made within no other. passing: whether calls do not wait since something else answers the
+    first ones.
     """
 
-    __slots__ = ("alone", "avals", "form", "held", "made", "ready", "size", "work")
+    __slots__ = ("alone", "avals", "form", "held", "made", "passing", "ready", "size", "work")
 
     def __init__(
         self, avals: Sequence[Any], form: Any, held: Any, products: int, alone: bool = False
@@ -85,7 +96,7 @@ class Signature:
         self.avals = avals
         self.form = form
         self.held = held
-        self.ready = False
+        self.ready = self.passing = False
         self.made: Work | None = None
         forms = [*[h[0] for h in held if h is not None], *avals]
         self.size = sum([a.size * a.dtype.itemsize for a in forms])
@@ -93,7 +104,7 @@ class Signature:
 
     def is_long(self) -> bool:
         """Whether a call waits for nothing but its program: it takes longer than Python."""
-        return self.alone or self.work > pace().long
+        return self.alone or self.work > longest()
 
 
 class Node:
@@ -146,9 +157,11 @@ class Node:
             self.size = parent.size + signature.size
             self.work = parent.work + signature.work
         self.unmade = parent is not None and self.waits and (parent.unmade or not called.is_ready(signature))
-        full = self.waits and ((self.work > pace().long and not self.unmade) or self.size > HELD_BYTES)
+        full = self.waits and ((self.work > longest() and not self.unmade) or self.size > HELD_BYTES)
         self.ends = WORK if full else ""
-        own = 0.0 if not self.waits else max(called.gain, 1.0) if pace().reads else called.gain
+        own = (
+            0.0 if not self.waits else max(called.gain, 1.0) if pace().reads or state.patient else called.gain
+        )
         self.gain = 0.0 if parent is None else parent.gain + own
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
@@ -193,11 +206,16 @@ class State:
     that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread. making:
     programs for segments that are being made. trial: of whether waiting pays, while it goes on. ran: segments that ran as one
     program since the last one; due: how many are to before the next; away: calls that do not wait after one in which it did
-    not. first: whether no program's calls wait yet.
+    not. first: whether no program's calls wait yet. patient: whether calls wait for a whole step; most: calls of a segment; other: the tree for when it is
+    otherwise; reads: looks at values since an optimizer's step.
     """
 
     def __init__(self) -> None:
         self.tree = Tree()
+        self.other = Tree()
+        self.patient = False
+        self.most = MOST
+        self.reads = 0
         self.segment: Any = None
         self.closed: Any = None
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
