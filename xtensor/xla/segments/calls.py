@@ -139,10 +139,12 @@ class Segment:
             if self.after is not None:
                 self.after()
                 self.after = None
-            structure = last.structure
             if state.patient:
+                structure = last.structure
                 whole = structure is not None and structure.whole
-                patience.ran(len(calls) - 1, whole, structure is not None and structure.waits(), why)
+                # One for other results may be: they come now and then.
+                first_one = structure is not None and structure.waits() and not structure.programs
+                patience.ran(len(calls) - 1, whole, first_one, why)
                 return
             first: Node = calls[1][0]
             paid = paid if paid is None or last.gain >= pace().gain else False
