@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from .. import capture, checks, dtypes, geometry, lowering
 from ..engine.modes import is_inference_mode_enabled, state
 from ..storage import HostValues, LazyStorage, MetaArray, Storage, births, commit, commit_all, resize
-from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
+from ..tensor import ARRAY, Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
 from ..xla.pending import Pending, settled
 from ..xla.threads import others
@@ -36,6 +37,7 @@ __all__ = [
     "may_pend",
     "promised",
     "put_results",
+    "put_whole",
     "resize_tensor",
     "refuse_captured",
     "rewrite",
@@ -96,10 +98,23 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
     return (frame.f_code, frame.f_lasti, name)
 
 
+storage_of = attrgetter("_xt_storage")
+raw_of = attrgetter("raw")
 KINDS = frozenset((Storage, LazyStorage))
 """Of storages, those that may hold what is pending."""
+HELD = frozenset((ARRAY, Pending))
+"""What they hold that a call which waits may take."""
 JOINED = 1 << 21
 """Bytes of many tensors up to which their update joins the calls that wait: whoever reuses a buffer has to wait for those who still read it."""
+
+
+def operands_of(storages: list[Any]) -> list[Any]:
+    """What storages hold, for a call that may wait."""
+    if KINDS.issuperset(map(type, storages)):
+        held = list(map(raw_of, storages))
+        if HELD.issuperset(map(type, held)):
+            return held
+    return [storage.operand for storage in storages]
 
 
 def take_arrays(tensors: list[Tensor]) -> list[Any]:
@@ -133,13 +148,12 @@ def put_results(
 
     The results are those that `pick` takes, and then what is ready; those beyond the tensors go into the storages `more`.
     """
-    storages = cells = [tensor._xt_storage for tensor in tensors]
-    counters: list[Any] = storages
-    aside: list[tuple[Tensor, Storage]] = []
-    if any(map(view_of, tensors)):
-        counters = [counter_of(tensor) for tensor in tensors]
-        cells = [t._xt_storage if covers(t) else Storage(None) for t in tensors]
-        aside = [(t, cell) for t, cell in zip(tensors, cells, strict=True) if cell is not t._xt_storage]
+    storages = [tensor._xt_storage for tensor in tensors]
+    if not any(map(view_of, tensors)):
+        put_whole(storages, program, args, writer, more, pick, ready)
+        return
+    counters = [counter_of(tensor) for tensor in tensors]
+    cells = [t._xt_storage if covers(t) else Storage(None) for t in tensors]
     # A write is counted before it is made, so that nothing kept of the old values is taken for the new.
     for counter, storage in zip(counters, storages, strict=True):
         counter.version += 1
@@ -148,14 +162,40 @@ def put_results(
     try:
         commit_all([*cells, *more], program, args, pick, ready)
     except Exception:
-        for tensor in tensors:
-            counter_of(tensor).version -= 1
+        for counter in counters:
+            counter.version -= 1
         raise
-    for storage in cells:
+    for cell in cells:
+        cell.writes += 1
+        cell.shared = False
+    for tensor, storage, cell in zip(tensors, storages, cells, strict=True):
+        if cell is not storage:
+            store(tensor, cell.array)
+
+
+def put_whole(
+    storages: list[Storage],
+    program: Callable[..., Any],
+    args: tuple[Any, ...],
+    writer: tuple[Any, int, str],
+    more: Sequence[Storage] = (),
+    pick: Callable[[Any], Any] = iter,
+    ready: Sequence[Any] = (),
+) -> None:
+    """`put_results` for tensors that are whole storages, which are these."""
+    for storage in storages:
+        storage.version += 1
+        storage.writer = writer
+        storage.writes += 1
+    try:
+        commit_all([*storages, *more] if more else storages, program, args, pick, ready)
+    except Exception:
+        for storage in storages:
+            storage.version -= 1
+        raise
+    for storage in storages:
         storage.writes += 1
         storage.shared = False
-    for tensor, storage in aside:
-        store(tensor, storage.array)
 
 
 def rewrite(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, depth: int = 2) -> None:

@@ -20,7 +20,17 @@ import numpy as np
 
 from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
-from ..operators.write import JOINED, KINDS, put_results, take_arrays, view_of, writer_at
+from ..operators.write import (
+    JOINED,
+    KINDS,
+    operands_of,
+    put_results,
+    put_whole,
+    storage_of,
+    take_arrays,
+    view_of,
+    writer_at,
+)
 from ..storage import LazyStorage, Storage, found_all
 from ..tensor import Tensor, array_of, counter_of
 from ..xla import segments
@@ -241,7 +251,8 @@ def call(
     """Make a step of a layout with these gradients, counts of the steps before, of each parameter and without repeats, and numbers."""
     key, tensors, counters, place, _, plain, size = layout
     watcher = capture.running()
-    joins = plain and size < JOINED and watcher is None and segments.waiting()
+    small = plain and size < JOINED and watcher is None
+    joins = small and segments.waiting()
     if place.type == "meta":
         for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
@@ -249,9 +260,13 @@ def call(
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
     # Gradients are held first, so that one which is its parameter's own array counts as somebody who sees it.
     given: Any
+    storages = list(map(storage_of, tensors)) if small else []
     if joins:
-        given = [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in grads]
-        arrays = [tensor._xt_storage.operand for tensor in tensors]
+        if any(map(view_of, grads)):
+            given = [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in grads]
+        else:
+            given = operands_of(list(map(storage_of, grads)))
+        arrays = operands_of(storages)
     else:
         given = settled([g._xt_storage.array if g._xt_view is None else array_of(g) for g in grads])
         arrays = [array_of(tensor) for tensor in tensors] if size < LITTLE else take_arrays(tensors)
@@ -261,14 +276,14 @@ def call(
     del arrays, given
     if joins:
         program = segments.waiter(program, len(args), None)
-        for tensor in tensors:  # which may hold what pends from then on
-            tensor._xt_storage.__class__ = LazyStorage
+        for storage in storages:  # which may hold what pends from then on
+            storage.__class__ = LazyStorage
     if not counted:
-        put_results(tensors, program, args, writer)
-        if joins:
-            close(tensors)
-        if plain and size < JOINED:
-            segments.patience.stepped()
+        if small:
+            put_whole(storages, program, args, writer)
+            stepped(joins, storages)
+        else:
+            put_results(tensors, program, args, writer)
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
@@ -302,7 +317,11 @@ def call(
     if joins:
         for storage in (*cells, *after, *elsewhere):
             storage.__class__ = LazyStorage
-    put_results(tensors, program, args, writer, (*cells, *after, *elsewhere), pick, ready)
+    more = *cells, *after, *elsewhere
+    if small:
+        put_whole(storages, program, args, writer, more, pick, ready)
+    else:
+        put_results(tensors, program, args, writer, more, pick, ready)
     for storage in (*cells, *elsewhere):
         storage.writes += 1
     if watcher is not None:
@@ -315,17 +334,16 @@ def call(
         if storage.raw is not last:
             last = storage.raw
             known[id(last)] = (last, count + 1)
-    if joins:
-        close(tensors)
-    if layout.plain and size < JOINED:
-        segments.patience.stepped()
+    if small:
+        stepped(joins, storages)
     return known
 
 
-def close(tensors: list[Tensor]) -> None:
+def stepped(joins: bool, storages: list[Storage]) -> None:
     """End the segment that a step has joined. It runs when the next one reads a parameter: gradients that are gone by then are not made."""
-    storages = [tensor._xt_storage for tensor in tensors]
-    segments.close(STEP, lambda: found_all(storages))
+    if joins:
+        segments.close(STEP, lambda: found_all(storages))
+    segments.patience.stepped()
 
 
 def places_of(arrays: list[Any]) -> set[devices.device]:
