@@ -23,7 +23,7 @@ from xtensor.plans.plans import executor
 from xtensor.storage import LazyStorage, Storage
 from xtensor.xla import compiles, segments, sizes, store
 from xtensor.xla.pending import Pending, Work, workers
-from xtensor.xla.segments import apart, calls, running, structures, trial
+from xtensor.xla.segments import apart, calls, running, structures, trial, waiters
 from xtensor.xla.segments.running import pended
 
 N = 1031
@@ -753,10 +753,10 @@ def test_a_call_that_may_find_no_memory_is_looked_at_once(
 ) -> None:
     """It never waits; what a trace tells of it was asked at each call, 2 ms of 0.8 that `topk` of 256x1024 takes."""
     asked: list[str] = []
-    facts = calls.facts
-    monkeypatch.setattr(calls, "LARGE", 1)
+    facts = waiters.facts
+    monkeypatch.setattr(waiters, "LARGE", 1)
     monkeypatch.setattr(
-        calls, "facts", lambda program, *told: asked.append(program.__name__) or facts(program, *told)
+        waiters, "facts", lambda program, *told: asked.append(program.__name__) or facts(program, *told)
     )
     x = xtensor.ones(7, N)
     x.tolist()

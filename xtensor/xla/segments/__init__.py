@@ -9,6 +9,7 @@ themselves, and nobody can tell whether a call waited.
 A new structure runs by its calls' own programs, one after the other; those that are missing are compiled beside each other by
 threads. That is what waiting gains in a first start. Once a structure has come `HOT` times, whose calls gain something, a
 thread compiles one program for the whole segment, as far as there is time for compiling (`Budget`), and that answers from then on.
+In a training loop that nobody looks into, a whole step is a segment (`Patience`).
 Where neither is gained, calls wait no more: those that begin such segments (`Node.ended`), and then all, for longer each time
 (`rest`), until a program has to be compiled (`wake`). A process whose programs are all on disk begins so. Whether segments that run as one
 program gain time is told by the clock (`Trial`).
@@ -23,26 +24,22 @@ from __future__ import annotations
 
 from ..pending import workers
 from .calls import (
-    SINGLE,
     Known,
     Segment,
     allowed,
     close,
-    describe,
     enable,
     enabled,
     finish,
     known,
     patience,
     paused,
-    prompt,
     stats,
     unmade,
-    waiter,
-    waiter_of_tuples,
     waiting,
 )
 from .structures import READING, WRITING, state, watchers
+from .waiters import SINGLE, describe, prompt, waiter, waiter_of_tuples
 
 __all__ = [
     "READING",
