@@ -118,19 +118,20 @@ class Segment:
             if self.after is not None:
                 self.after()
                 self.after = None
-            if state.patient:
-                structure = last.structure
-                whole = structure is not None and structure.whole
-                # One for other results may be: they come now and then.
-                first_one = structure is not None and structure.waits() and not structure.programs
-                patience.ran(len(calls) - 1, whole, first_one, why)
+            if not state.patient:
+                first: Node = calls[1][0]
+                paid = paid if paid is None or last.gain >= pace().gain else False
+                first.ended(paid)
+                rest(1 if paid is None else -2 if paid else 2)
+                if state.background:
+                    try_out(calls, last)
                 return
-            first: Node = calls[1][0]
-            paid = paid if paid is None or last.gain >= pace().gain else False
-            first.ended(paid)
-            rest(1 if paid is None else -2 if paid else 2)
-            if state.background:
-                try_out(calls, last)
+        # Without the lock: it may have another segment run.
+        structure = last.structure
+        whole = structure is not None and structure.whole
+        # One for other results may be compiled: they come now and then.
+        first_one = structure is not None and structure.waits() and not structure.programs
+        patience.ran(len(calls) - 1, whole, first_one, why)
 
     _run = finish
 
