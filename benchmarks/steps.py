@@ -22,6 +22,7 @@ import importlib.util
 import json
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -257,13 +258,25 @@ def contender(
     return (reading if read else waiting)(step), report
 
 
+TRAINED = 4.0
+"""Seconds of training without a look at a value, before anything is timed: by then a whole step may be one program."""
+
+
 def settle(step: Step) -> None:
-    """Have all that a step of xtensor runs compiled for good."""
+    """Have all that a step of xtensor runs compiled for good, as it is after some seconds of a training loop."""
     from xtensor.plans.plans import executor
+    from xtensor.xla import segments
     from xtensor.xla.quick import again
 
     executor.wait()
     again.settle(step)
+    loss: Any = None
+    for seconds in (TRAINED, TRAINED / 8):
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            loss = step()
+        loss.item()
+        segments.workers.wait()
 
 
 def measured(name: str, contenders: list[str], options: Any) -> dict[str, Any]:
