@@ -389,12 +389,18 @@ class LazyStorage(Storage):
         return held if type(held) is Pending and held._value is None else self.array
 
     def nbytes(self) -> int:
+        held = cell.__get__(self)
+        if type(held) is Pending:
+            return held.aval.size * held.aval.dtype.itemsize
         with reading:
             unread = yet_to_read(self)
             return Storage.nbytes(self) if unread is None else math.prod(unread.shape) * unread.dtype.itemsize
 
     @property
     def device(self) -> devices.device:
+        held = cell.__get__(self)
+        if type(held) is Pending:
+            return devices.of_array(held)
         with reading:
             unread = yet_to_read(self)
             if unread is None or isinstance(unread, Pending):

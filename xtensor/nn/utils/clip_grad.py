@@ -15,7 +15,16 @@ from ... import capture, checks
 from ...engine import no_grad
 from ...lowering.parts import TOGETHER, alike
 from ...lowering.sharded import lies
-from ...operators.write import JOINED, KINDS, put_results, take_arrays, view_of, writer_at
+from ...operators.write import (
+    JOINED,
+    KINDS,
+    operands_of,
+    put_results,
+    put_whole,
+    take_arrays,
+    view_of,
+    writer_at,
+)
 from ...ops.create.creation import zeros
 from ...ops.reduce.extreme_folds import extreme_fold
 from ...ops.shape.joining import cat
@@ -245,10 +254,11 @@ def overwrite(tensors: list[Tensor], name: str, program: Callable[..., list[Any]
     writer = writer_at(name, 3)
     few = len(tensors) <= TOGETHER or capture.running() is not None
     if few and waits(tensors) and {Pending, ARRAY}.issuperset(map(type, args)):
-        arrays = tuple([t._xt_storage.operand for t in tensors])
-        for tensor in tensors:  # which may hold what pends from then on
-            tensor._xt_storage.__class__ = LazyStorage
-        put_results(tensors, waiter_of(program), (arrays, *args), writer)
+        storages = [t._xt_storage for t in tensors]
+        arrays = tuple(operands_of(storages))
+        for storage in storages:  # which may hold what pends from then on
+            storage.__class__ = LazyStorage
+        put_whole(storages, waiter_of(program), (arrays, *args), writer)
         return
     args = settled(args)
     for places in [range(len(tensors))] if few else alike([(t.shape, t.dtype) for t in tensors]):
