@@ -81,6 +81,13 @@ def test_steps_that_nobody_looks_at_run_as_one_program_each(patience: steps.Pati
     assert not any(patient[: steps.QUIET - 1]) and all(patient[-30:])
     assert later["whole"] - before["whole"] >= 28
     assert later["calls"] - before["calls"] >= 28 * 6
+    programs = [node.called.program for node in structures.state.tree.root.next.values()]
+    assert max(k.whole for k in segments.known(programs)) >= 28
+    calls.be_patient(False)
+    assert segments.stats()["structures"] == later["structures"]
+    assert (
+        max(k.whole for k in segments.known(programs)) >= 28
+    )  # what is told does not depend on how calls wait now
     with segments.paused():
         apart = trained(net(), make, lambda i, loss: None)
     assert all(np.array_equal(a, b) for a, b in zip(values(found), values(apart), strict=True))

@@ -368,7 +368,12 @@ def stats() -> dict[str, Any]:
     """Segments that ran as one program, and call by call; the calls of those that ran as one; programs compiled for segments; structures
     known; and how many were ended by what: a value that was needed, their length or work, a pause.
     """
-    return {**dict.fromkeys(COUNTED, 0), **counts, "structures": state.tree.count, "ended by": dict(ended)}
+    return {
+        **dict.fromkeys(COUNTED, 0),
+        **counts,
+        "structures": state.tree.count + state.other.count,
+        "ended by": dict(ended),
+    }
 
 
 class Known(NamedTuple):
@@ -393,7 +398,7 @@ def known(programs: Iterable[Any]) -> list[Known]:
     """The structures in which calls of some programs ran, those that ran most often first."""
     found: list[Known] = []
     asked = set(map(id, programs))
-    nodes = [state.tree.root]
+    nodes = [state.tree.root, state.other.root]
     while nodes:
         node = nodes.pop()
         nodes += {id(n): n for n in list(node.next.values())}.values()
