@@ -225,4 +225,30 @@ def backward_in_inference(T):
         return facts(y)
 
 
+@case
+def what_is_made_of_a_no_grad_view_has_a_node_that_no_gradient_flows_through(T):
+    """Its node saved no result, which the first backward pass, node by node, looked for."""
+    made_by = [
+        lambda x: x.relu(),
+        lambda x: x.tanh(),
+        lambda x: x.sort()[0],
+        lambda x: x.exp().min(0)[0],
+        lambda x: T.cat([x, x * 2]),
+        lambda x: x * x,
+        lambda x: x @ x,
+        lambda x: T.softmax(x, 0),
+    ]
+    found = []
+    for make in made_by:
+        for create_graph in (False, True):
+            base = T.tensor([[0.559, 1.543, 0.637]], dtype=T.float64, requires_grad=True)
+            with T.no_grad():
+                view = base[0]
+            made, other = make(view), T.ones(2, requires_grad=True)
+            total = made.sum() + (other * 3).sum()
+            grads = T.autograd.grad(total, [base, other], create_graph=create_graph, allow_unused=True)
+            found.append((made.requires_grad, made.grad_fn.name(), grads[0], grads[1].tolist()))
+    return found
+
+
 test_views_without_history = case.test()

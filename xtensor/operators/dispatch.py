@@ -385,8 +385,9 @@ def node_for(
         value, array = runtime[at], arrays[at]
         if type(value) is list:
             found = [edge_of(t) for t in value]
-            targets += [None if e is None else a.aval for e, a in zip(found, array, strict=True)]
-            edges += map(plain_edge, found)
+            plain = list(map(plain_edge, found))
+            targets += [None if e is None else a.aval for e, a in zip(plain, array, strict=True)]
+            edges += plain
             wanted.append(any(e is not None for e in found))
             continue
         edge = None
@@ -398,8 +399,9 @@ def node_for(
             targets.append(None)
             continue
         wanted.append(True)
-        edges.append(edge if type(edge) is tuple else edge.edge())
-        targets.append(array.aval)
+        edge = edge if type(edge) is tuple else edge.edge()
+        edges.append(edge)
+        targets.append(None if edge is None else array.aval)  # None where no gradient flows: `UNREACHED`
     if True not in wanted:
         return None
     arrays = beside(arrays)

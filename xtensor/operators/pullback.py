@@ -201,6 +201,12 @@ class Pullback:
         function = rules_function(node, mask)
         count = len(grads)
         given = incoming(node, grads)
+        if (
+            True not in mask
+        ):  # of what was seen through a view, made where nothing is recorded, of a tensor that is followed
+            self.routes = (None,) * len(mask)
+            self._finish(node, function, count, (), None)
+            return
         sizes = sized_rules(node, grads, saved, rules_function)
         known = None if sizes is None else sizes.known(traced_routes)
         if known is not None:
@@ -411,6 +417,8 @@ class RecordedPullback:
         self.keep = (node.aval, node.targets)
         self.crossed = crossings(node)
         self.routes: list[Any] = [None] * len(mask)
+        if True not in mask:
+            return
         for edge, k, shape, *computed in facts(jit(every), tuple(map(stand_in, forms)), tell):
             if not computed:
                 self.routes[edge] = (k, None if shape is None else tuple(shape))
