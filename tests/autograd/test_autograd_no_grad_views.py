@@ -240,14 +240,12 @@ def what_is_made_of_a_no_grad_view_has_a_node_that_no_gradient_flows_through(T):
     ]
     found = []
     for make in made_by:
-        for create_graph in (False, True):
-            base = T.tensor([[0.559, 1.543, 0.637]], dtype=T.float64, requires_grad=True)
-            with T.no_grad():
-                view = base[0]
-            made, other = make(view), T.ones(2, requires_grad=True)
-            total = made.sum() + (other * 3).sum()
-            grads = T.autograd.grad(total, [base, other], create_graph=create_graph, allow_unused=True)
-            found.append((made.requires_grad, made.grad_fn.name(), grads[0], grads[1].tolist()))
+        base = T.tensor([[0.559, 1.543, 0.637]], dtype=T.float64, requires_grad=True)
+        with T.no_grad():
+            view = base[0]
+        made, other = make(view), T.ones(2, requires_grad=True)
+        (made.sum() + (other * 3).sum()).backward()
+        found.append((made.requires_grad, made.grad_fn.name(), base.grad, other.grad.tolist()))
     return found
 
 
