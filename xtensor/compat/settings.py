@@ -60,9 +60,8 @@ def segments(on: bool | None = None) -> bool:
 
     Differs from PyTorch: it has nothing like it.
 
-    >>> xtensor.settings.segments(False)
-    True
-    >>> xtensor.settings.segments(True)
+    >>> before = xtensor.settings.segments(False)
+    >>> xtensor.settings.segments(before)
     False
     """
     before = waiting_calls.allowed()
