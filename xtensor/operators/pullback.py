@@ -201,9 +201,7 @@ class Pullback:
         function = rules_function(node, mask)
         count = len(grads)
         given = incoming(node, grads)
-        if (
-            True not in mask
-        ):  # of what was seen through a view, made where nothing is recorded, of a tensor that is followed
+        if True not in mask:  # of what was made of a view that has no history, though its base is followed
             self.routes = (None,) * len(mask)
             self._finish(node, function, count, (), None)
             return

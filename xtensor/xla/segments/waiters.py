@@ -38,7 +38,7 @@ new = object.__new__
 ALIASES = 4
 """Other objects for the same forms by which a node is found at once."""
 PATIENT = "patient"
-"""Marks a signature of patient calls, where others do not wait."""
+"""Marks a signature of patient calls where nothing else answers them any more."""
 
 WAIT = """
 def wait({parameters}):
@@ -151,14 +151,18 @@ class Waiter:
         node = parent.next.get(key)
         if node is None:
             signature = self.signatures.get(held)
-            patient = state.patient and signature is not None and signature.passing
-            if patient:
-                signature = self.signatures.get((held, PATIENT))
+            kept: Any = held
+            if state.patient and signature is not None and (signature.passing or signature.alone):
+                # Whether something else still answers such calls.
+                kept = held, PATIENT
+                signature = self.signatures.get(kept)
             if signature is None:
-                signature = self.signature(args, held, patient)
+                signature = self.signature(args, held)
                 if type(signature) is not Signature:
                     return signature
-                self.signatures[(held, PATIENT) if patient else held] = signature
+                if signature.alone and kept is not held:
+                    return (self.at_once(args),)
+                self.signatures[kept] = signature
                 if not self.is_ready(signature):
                     made = self.making(signature)
                     if processors() > 1:  # it begins while the program goes on
@@ -181,10 +185,8 @@ class Waiter:
             h is not None and h[1] for h in signature.held
         )
 
-    def signature(self, args: tuple[Any, ...], held: tuple[Any, ...], patient: bool = False) -> Any:
-        """What there is to know of calls with such arguments; or, in a tuple, what this one gives. patient: by its own program, whatever
-        answers the first ones.
-        """
+    def signature(self, args: tuple[Any, ...], held: tuple[Any, ...]) -> Any:
+        """What there is to know of calls with such arguments; or, in a tuple, what this one gives."""
         made = self.program._xt_program
         leaves, structure = jax.tree.flatten(tuple(grouped(self.lengths, args)))
         form = form_of(leaves, structure, made.options)
@@ -196,7 +198,7 @@ class Waiter:
             made = self.signatures[held] = Signature(avals, form, held, 0)
             made.ready = True
             return (found,)
-        sized = None if patient else self.program.sized
+        sized = self.program.sized
         if sized is not None:
             own = tuple(grouped(self.lengths, args))
             expected = call(sized.expected, self.program, own)
