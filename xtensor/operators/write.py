@@ -154,20 +154,7 @@ def put_results(
         return
     counters = [counter_of(tensor) for tensor in tensors]
     cells = [t._xt_storage if covers(t) else Storage(None) for t in tensors]
-    # A write is counted before it is made, so that nothing kept of the old values is taken for the new.
-    for counter, storage in zip(counters, storages, strict=True):
-        counter.version += 1
-        storage.writer = writer
-        storage.writes += 1
-    try:
-        commit_all([*cells, *more], program, args, pick, ready)
-    except Exception:
-        for counter in counters:
-            counter.version -= 1
-        raise
-    for cell in cells:
-        cell.writes += 1
-        cell.shared = False
+    put_whole(storages, program, args, writer, more, pick, ready, counters, cells)
     for tensor, storage, cell in zip(tensors, storages, cells, strict=True):
         if cell is not storage:
             store(tensor, cell.array)
@@ -181,21 +168,28 @@ def put_whole(
     more: Sequence[Storage] = (),
     pick: Callable[[Any], Any] = iter,
     ready: Sequence[Any] = (),
+    counters: Sequence[Any] = (),
+    cells: Sequence[Storage] = (),
 ) -> None:
-    """`put_results` for tensors that are whole storages, which are these."""
+    """`put_results` for tensors that are whole storages, which are these. counters: what counts the tensors' versions, where that is not their
+    storages; cells: where the results go, where that is elsewhere.
+    """
+    counters, cells = counters or storages, cells or storages
+    # A write is counted before it is made, so that nothing kept of the old values is taken for the new.
+    for counter in counters:
+        counter.version += 1
     for storage in storages:
-        storage.version += 1
         storage.writer = writer
         storage.writes += 1
     try:
-        commit_all([*storages, *more] if more else storages, program, args, pick, ready)
+        commit_all([*cells, *more] if more else cells, program, args, pick, ready)
     except Exception:
-        for storage in storages:
-            storage.version -= 1
+        for counter in counters:
+            counter.version -= 1
         raise
-    for storage in storages:
-        storage.writes += 1
-        storage.shared = False
+    for cell in cells:
+        cell.writes += 1
+        cell.shared = False
 
 
 def rewrite(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, depth: int = 2) -> None:
