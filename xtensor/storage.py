@@ -47,6 +47,7 @@ __all__ = [
     "commit",
     "commit_all",
     "found_all",
+    "promise",
     "put",
     "reading",
     "twin_of",
@@ -286,25 +287,36 @@ class Unread(Protocol):
 
 
 class HostValues:
-    """What a LazyStorage holds whose values are in the host's memory, to which nobody writes any more."""
+    """What a LazyStorage holds whose values are in the host's memory, to which nobody writes any more.
 
-    __slots__ = ("device", "dtype", "memory", "shape")
+    own: whether the storage alone knows that memory, and is written there (`host.writes`).
+    """
+
+    __slots__ = ("device", "dtype", "memory", "own", "shape")
     FEW: ClassVar[int] = 1 << 12
 
-    def __init__(self, memory: np.ndarray[Any, Any], device: devices.device) -> None:
-        self.memory, self.device = memory, device
+    def __init__(self, memory: np.ndarray[Any, Any], device: devices.device, own: bool = False) -> None:
+        self.memory, self.device, self.own = memory, device, own
         self.shape: tuple[int, ...] = memory.shape
         self.dtype = memory.dtype
 
     def read(self) -> tuple[Any, bool]:
-        """The array on its device. It has a copy of a few bytes; more may be this memory, and is never reused for another result."""
+        """The array on its device. It has a copy of a few bytes; more may be this memory, and is reused for another result only where nobody
+        else knows it.
+        """
+        if self.own:  # whoever reads it is the storage, which holds the array from now on
+            return call(from_host, self.memory, devices.sharding_of(self.device)), False
         if self.memory.nbytes > self.FEW or self.device.sharding is not None:
             return devices.put(self.memory, self.device, copy=False), True
         return call(from_host, self.memory.copy(), devices.sharding_of(self.device)), False
 
     def on(self, device: devices.device) -> HostValues:
         """The same values for another device."""
-        return HostValues(self.memory, device)
+        return HostValues(self.kept(), device)
+
+    def kept(self) -> np.ndarray[Any, Any]:
+        """The values as they are now, whatever is written."""
+        return self.memory.copy() if self.own else self.memory
 
 
 cell: Any = Storage.array
@@ -410,6 +422,22 @@ class LazyStorage(Storage):
     @property
     def is_meta(self) -> bool:
         return self.device.type == "meta"
+
+
+def promise(storage: Storage, pending: Pending | HostValues) -> bool:
+    """Put a pending array, or the host's, in the place of a storage's own; whether that can be."""
+    if others or not (type(storage) is Storage or type(storage.raw) in UNMADE):
+        return False
+    # No call from here on: a signal finds the old value or the new one.
+    storage.raw = pending
+    storage.__class__ = LazyStorage
+    storage.writes += 1
+    storage.shared = False
+    return True
+
+
+UNMADE = frozenset((Pending, HostValues))
+"""What a LazyStorage holds whose array is still to be made, of those that a write may replace by another."""
 
 
 def found_all(storages: Iterable[Storage]) -> None:

@@ -265,11 +265,6 @@ ARRAY = None if programs is None else programs.Array
 """The type of JAX's arrays that hold values; None in a JAX that has it elsewhere."""
 
 
-def on_host(view: View, array: Any) -> bool:
-    """Whether the elements that a view shows lie in the host's memory as they are."""
-    return plain_in(view, array) and devices.of_array(array).type == "cpu"
-
-
 def plain_in(view: View, held: Any) -> bool:
     """Whether a view shows elements as what its storage holds has them."""
     return not (view.conj or view.neg) and view.dtype.numpy == held.dtype
@@ -280,16 +275,19 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     view, storage = tensor._xt_view, tensor._xt_storage
     held: Any = storage.raw
     if type(held) is HostValues:
-        if view is None:
-            return held.memory
-        return part_of(held.memory, view) if plain_in(view, held) else np.asarray(read_view(storage, view))
+        if view is not None and not plain_in(view, held):
+            return np.asarray(read_view(storage, view))
+        values = held.memory if view is None else part_of(held.memory, view)
+        return values.copy() if held.own else values
     segments.state.reads += 1
     array = storage.array
     if view is None:
         return np.asarray(array)
-    if not on_host(view, array):
-        return np.asarray(read_view(storage, view))
-    return part_of(np.asarray(array), view)
+    if not (view.conj or view.neg) and devices.of_array(array).type == "cpu":
+        memory = np.asarray(array)
+        if memory.dtype == view.dtype.numpy:
+            return part_of(memory, view)
+    return np.asarray(read_view(storage, view))
 
 
 def part_of(memory: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
@@ -297,6 +295,8 @@ def part_of(memory: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
     sizes = view.sizes
     if len(sizes) == 1 and view.strides[0] == 1:
         return memory.reshape(-1)[view.offset : view.offset + sizes[0]]
+    if not sizes:
+        return memory.reshape(-1)[view.offset : view.offset + 1].reshape(())
     if 0 in sizes:
         return np.empty(sizes, memory.dtype)
     # Through bytes: NumPy strides no array of a type that is not its own, such as float8.

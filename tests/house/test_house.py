@@ -21,7 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("capture", "xla", "dtypes", "errors", "geometry", "checks", "printing", "trees", "ulps"),
     ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
-    ("tensor", "methods", "host_numbers"),
+    ("tensor", "methods", "host"),
     ("operators",),
     ("return_types",),
     ("ops",),

@@ -16,6 +16,7 @@ import xtensor
 from xtensor import nn
 from xtensor.memory import Held, Snapshot
 from xtensor.plans.plans import executor
+from xtensor.storage import HostValues
 from xtensor.xla import segments, sizes
 
 SIZE = 97  # of matrices that nobody else has
@@ -37,9 +38,10 @@ def matrix() -> xtensor.Tensor:
 
 
 def live() -> int:
-    """Bytes of all arrays of these tests' sizes, once the calls that wait are made."""
+    """Bytes of all arrays of these tests' sizes, the host's among them, once the calls that wait are made."""
     segments.finish()
-    return sum(a.nbytes for a in jax.live_arrays() if SIZE in a.shape)
+    host = [one.memory for one in gc.get_objects() if type(one) is HostValues]
+    return sum(a.nbytes for a in [*jax.live_arrays(), *host] if SIZE in a.shape)
 
 
 def of_size(found: Snapshot) -> list[Held]:
@@ -267,3 +269,11 @@ def test_an_optimizers_steps_hold_no_more_each_time(kind: str) -> None:
     states = {"SGD": 0, "Adam": 2, "AdamW": 2, "RMSprop": 1}[kind]
     assert held == [(2 + states) * BYTES] * 4
     assert live() == (1 + states) * BYTES
+
+
+def test_what_the_host_holds_of_a_tensor_is_told() -> None:
+    x = matrix()
+    x[0].sum().item()
+    x[0] = 2.0
+    assert type(x._xt_storage.raw) is HostValues
+    assert [(held.kind, held.nbytes) for held in of_size(xtensor.memory_snapshot())] == [("tensors", BYTES)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xtensor
-from xtensor.host_numbers import HostNumber, exactly
+from xtensor.host.numbers import HostNumber, exactly
 from xtensor.operators.operator import REGISTRY
 from xtensor.storage import HostValues
 from xtensor.xla import segments

@@ -18,6 +18,8 @@ from xtensor.ops.index import hostindex
 from xtensor.ops.reduce.statistics import counts_of
 from xtensor.xla.sizes.terms import varied
 
+torch: Any = pytest.importorskip("torch")
+
 SHAPES = [(3, 4), (2, 3, 4), (5,), (4, 1, 3), ()]
 LAYOUTS = ["plain", "transposed", "strided", "expanded", "offset"]
 
@@ -802,3 +804,22 @@ def test_put_by_a_mask_lies_in_memory_as_the_input(torch: Any) -> None:
         return input.index_put((mask,), lib.tensor(1.0)).stride()
 
     assert strides(xt) == strides(torch) == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("number", [65519.0, 70000, -1e9, 1e39, 464.0, 1 + 2j])
+def test_short_floats_take_numbers_beyond_their_largest(name, number):
+    """As in `scores[mask] = -1e9` of halves, which `fill_` refuses."""
+    told = []
+    for lib in (torch, xt):
+        for index in (0, ..., lib.tensor([0]), lib.tensor([True, False])):
+            if name.startswith("float8") and index is not ... and getattr(index, "dtype", None) is lib.bool:
+                continue
+            x = lib.zeros(2, 2, dtype=getattr(lib, name))
+            try:
+                x[index] = number
+                told.append(x.float().tolist())
+            except RuntimeError as error:
+                told.append(str(error))
+    half = len(told) // 2
+    np.testing.assert_equal(told[:half], told[half:])

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -670,3 +671,24 @@ def test_what_was_drawn_ahead_is_written_alone():
     found = [drawn(xtensor.zeros(3)).tolist() for _ in range(3)]
     xtensor.manual_seed(1)
     assert found == [xtensor.rand(3).tolist() for _ in range(3)]
+
+
+def test_calls_that_came_before_are_those_of_the_generator():
+    """`drawn_again` and the complete way give the same draws, whichever answers, seeds and states between them."""
+
+    def draws(plain: bool) -> list[Any]:
+        xtensor.manual_seed(5)
+        more = {} if plain else {"generator": xtensor.default_generator}
+        found = [xtensor.randint(0, 100, (4,), **more).tolist() for _ in range(200)]
+        state = xtensor.get_rng_state()
+        found += [xtensor.randint(9, (2, 1), **more).tolist() for _ in range(40)]
+        xtensor.set_rng_state(state)
+        found += [xtensor.randint(0, 100, (4,), **more).tolist() for _ in range(40)]
+        return found
+
+    assert draws(True) == draws(False)
+    assert xtensor.randint(0, 100, (4,)).dtype is xtensor.int64
+    with pytest.raises((TypeError, RuntimeError)):
+        xtensor.randint(0, 100.0, (4,))  # equal to what came before, and no int
+    with pytest.raises((TypeError, RuntimeError)):
+        xtensor.randint(0, 100, (4.0,))

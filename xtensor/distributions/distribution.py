@@ -15,10 +15,10 @@ from jax.core import Tracer
 from .. import dtypes
 from ..engine import enable_grad, no_grad
 from ..gradients import grad
+from ..host.at_hand import at_hand
 from ..operators.index_bounds import later
 from ..ops.create.ingest import as_tensor
 from ..ops.shape.joining import broadcast_tensors
-from ..ops.tensor.at_hand import at_hand
 from ..tensor import Size, Tensor, array_of
 from .constraints import Constraint, independent, is_dependent
 

@@ -21,7 +21,7 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..optim.optimizer import Optimizer
 from ..plans.patterns import Pattern
-from ..storage import Storage
+from ..storage import HostValues, Storage
 from ..tensor import Tensor, View
 from ..xla import segments
 from ..xla.cache import BoundedCache, caches
@@ -110,14 +110,17 @@ def memory_snapshot(device: DeviceLike = None) -> Snapshot:
     place = devices.resolve(device)
     segments.finish()
     found = devices.jax_device(place)
-    live = [array for array in jax.live_arrays() if shard_bytes(array, found)]
+    live: list[Any] = [array for array in jax.live_arrays() if shard_bytes(array, found)]
+    # What tensors hold in the host's memory, until a program takes it.
+    live += [one for one in gc.get_objects() if type(one) is HostValues and one.device == place]
     who = holders_of(live)
     arrays = []
     for array in live:
         held = sorted(who[id(array)], key=lambda holder: KINDS.index(holder[0])) or [("elsewhere", "")]
         words = tuple(dict.fromkeys(word for _, word in held if word))
         form = FROM_NUMPY.get(np.dtype(array.dtype), array.dtype)
-        arrays.append(Held(shard_bytes(array, found), array.shape, form, held[0][0], words))
+        nbytes = array.memory.nbytes if type(array) is HostValues else shard_bytes(array, found)
+        arrays.append(Held(nbytes, array.shape, form, held[0][0], words))
     programs = found.client.live_executables()
     memory = devices.memory(place)
     return Snapshot(

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes, geometry
+from ..host.at_hand import at_hand
 from ..operators.options import number_array, placed
 from ..ops.create.creation import full
 from ..ops.create.ingest import as_tensor, from_numpy
-from ..ops.tensor.at_hand import at_hand
 from ..ops.tensor.conversion import parse_to
 from ..tensor import Tensor
 

@@ -19,7 +19,8 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..host_numbers import HostNumber, exactly, held
+from ..host.numbers import THERE, HostNumber, exactly, held
+from ..host.writes import host_room, write_host
 from ..lowering import Recipe
 from ..storage import UNREAD, HostValues, LazyStorage, MetaArray, Storage
 from ..tensor import (
@@ -575,6 +576,21 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             storage.raw = made._xt_storage.raw
             storage.writes += 1
             storage.shared = False
+            return target
+    if (
+        op.exact is not None
+        and type(storage.raw) in THERE
+        and not (view.sizes if view else storage.raw.shape)
+    ):
+        made = exactly(op.exact, values)
+        number = None if made is None else made._xt_storage.raw
+        if (
+            number is not None
+            and number.dtype == storage.raw.dtype
+            and (memory := host_room(target)) is not None
+        ):
+            bump(target, op.name + "_", 4)
+            write_host(memory, storage, view, number.value)
             return target
     pends = type(storage) is LazyStorage and type(storage.operand) is Pending
     recipe: Any = None

@@ -27,7 +27,7 @@ arguments can be None it is only asked if they are given (see `refusals.py`).
 name for each overload. `autocast` is a policy of `autocast.py`, or one for each of cpu and accelerator. `zero_slope`: the rules
 branch on what they save, and the derivative of the gradient by it is zero, not undefined.
 `exact` is what Python makes of integers, where that is what the kernel makes of those of one dtype: numbers of no dimensions on the
-CPU are computed by it (see `host_numbers`).
+CPU are computed by it (see `host.numbers`).
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -37,7 +37,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..host_numbers import Exact
+from ..host.numbers import Exact
 from . import calls
 from .attach import attach
 from .functions import codegen

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..geometry import broadcast_shapes
-from ..host_numbers import Exact
+from ..host.numbers import Exact
 from ..lowering import transpose
 from ..xla import segments
 from ..xla.cache import BoundedCache, clear_all, settings_read

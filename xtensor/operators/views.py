@@ -26,7 +26,7 @@ from ..engine import anomaly, modes, profiler
 from ..engine.graph import Replayable, next_sequence_nr
 from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
 from ..geometry.layout import make
-from ..host_numbers import NumberView, numbers_at
+from ..host.numbers import NumberView, numbers_at
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,

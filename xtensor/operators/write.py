@@ -17,7 +17,17 @@ import numpy as np
 
 from .. import capture, checks, dtypes, geometry, lowering
 from ..engine.modes import is_inference_mode_enabled, state
-from ..storage import HostValues, LazyStorage, MetaArray, Storage, births, commit, commit_all, resize
+from ..storage import (
+    HostValues,
+    LazyStorage,
+    MetaArray,
+    Storage,
+    births,
+    commit,
+    commit_all,
+    promise,
+    resize,
+)
 from ..tensor import ARRAY, Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
 from ..xla.pending import Pending, settled
@@ -238,18 +248,6 @@ def promised(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any,
         raise
     if not (type(found) is Pending and promise(storage, found)):
         storage.replace(settled(found))
-
-
-def promise(storage: Storage, pending: Pending | HostValues) -> bool:
-    """Put a pending array, or the host's, in the place of a storage's own; whether that can be."""
-    if others or not (type(storage) is Storage or type(storage.raw) is Pending):
-        return False
-    # No call from here on: a signal finds the old value or the new one.
-    storage.raw = pending
-    storage.__class__ = LazyStorage
-    storage.writes += 1
-    storage.shared = False
-    return True
 
 
 def store(tensor: Tensor, values: Any) -> None:

@@ -21,7 +21,7 @@ from ...checks import GENERATED, METHOD
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
-from ...host_numbers import exactly
+from ...host.numbers import exactly
 from ...storage import SOLE, LazyStorage, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS

@@ -16,7 +16,7 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry
 from ...copied_storage import watch
 from ...engine import modes
-from ...host_numbers import made_of, stays
+from ...host.numbers import made_of, stays
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import (

@@ -17,7 +17,8 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
-from ...host_numbers import HostNumber, held
+from ...host.numbers import HostNumber, held
+from ...host.writes import number_room, write_host
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
@@ -32,7 +33,7 @@ from ...operators.ordered import run_like, run_ordered
 from ...operators.saved import save
 from ...operators.schema import Array, Arrays, Operand
 from ...operators.views import alias_of, geometry_of
-from ...operators.write import check_writable, rewrite, write_out
+from ...operators.write import bump, check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import (
     ARRAY,
@@ -55,7 +56,7 @@ from ..create.creation import full
 from ..tensor.conversion import copied_plainly
 from . import hostindex
 from .hostindex import Placed
-from .masks import check_number, masked_fill, masked_fill_, shared_dims, warn_of_expanded
+from .masks import masked_fill, masked_fill_, settable, shared_dims, warn_of_expanded
 from .subscript import ALIAS, COVERED, INT, INTS, is_mask, select_all, select_first, slice_first, subscript
 
 __all__ = ["index_put", "index_put_", "masked_select"]
@@ -407,7 +408,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = value.__complex__() if isinstance(value, complex) else float(value)
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
-        check_number(value, self.dtype)
+        value = settable(value, self.dtype)
     if index is False:
         return
     kind = type(index)
@@ -473,6 +474,11 @@ def fill_view(view: Tensor, number: Any) -> None:
         return
     if view._xt_meta is not None:
         check_inplace(view, False)
+    memory = number_room(view, number)
+    if memory is not None:
+        bump(view, "fill_", 3)
+        write_host(memory, storage, geometry_, number)
+        return
     recipe = recipe_of(storage, geometry_)
     # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
     program = fill_program(recipe, not recipe.static and storage.sole_owner())

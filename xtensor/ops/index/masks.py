@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -183,6 +184,33 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
     ):
         return
     number_array(value, dtype)
+
+
+def settable(value: Any, dtype: dtypes.dtype) -> Any:
+    """A number as `x[index] = value` takes it: short floats take what a double rounds to, infinity too, where `fill_` refuses it.
+
+    Raises: RuntimeError for a number that another dtype cannot hold, or that is complex where the dtype is not.
+    """
+    short = dtype.is_floating_point and dtype.itemsize <= 2
+    if short and type(value) is complex:
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    try:
+        (number_array if dtype in dtypes.FLOAT8 else check_number)(value, dtype)
+    except RuntimeError:
+        if not short:
+            raise
+        return beyond(value, dtype)
+    return value
+
+
+def beyond(value: float, dtype: dtypes.dtype) -> float:
+    """What a short float of this dtype makes of a number that is larger than its largest."""
+    if dtype in dtypes.FLOAT8:
+        if dtype is dtypes.float8_e4m3fn:
+            return math.copysign(448.0, value)
+        return math.copysign(math.inf, value) if dtype is dtypes.float8_e5m2 else math.nan
+    with np.errstate(over="ignore"):
+        return float(np.float32(value).astype(dtype.numpy))
 
 
 def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:

@@ -11,7 +11,7 @@ from jax import lax
 
 from ... import dtypes
 from ...checks import not_implemented_for
-from ...host_numbers import Exact
+from ...host.numbers import Exact
 from ...operators.attach import attach_methods
 from ...operators.declare import pointwise
 from ...operators.functions.overloads import of_tensors

@@ -11,7 +11,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...checks import not_implemented_for
 from ...dtypes import dtype_of
-from ...host_numbers import Exact
+from ...host.numbers import Exact
 from ...operators.attach import attach_methods
 from ...operators.declare import general, pointwise
 from ...operators.promotion import is_bool, is_complex, is_float, needs_tensor, promote

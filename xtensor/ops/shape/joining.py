@@ -13,6 +13,7 @@ from jax import lax
 
 from ... import checks, devices, dtypes
 from ...engine import modes
+from ...host.at_hand import at_hand
 from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
@@ -22,7 +23,6 @@ from ...operators.promotion import common_dtype, promote
 from ...operators.schema import Array, Arrays
 from ...shared_storage import HostMemory
 from ...tensor import Tensor, sizes_of
-from ..tensor.at_hand import at_hand
 
 __all__ = [
     "atleast_1d",

@@ -12,6 +12,7 @@ from jax.core import ShapedArray
 from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import anomaly, modes, profiler
 from ...engine.graph import Node, next_sequence_nr
+from ...host.writes import host_room, is_small, values_for, write_host
 from ...operators.attach import attach_methods
 from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.declare import pointwise
@@ -633,26 +634,29 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
 
 
 def copied_plainly(target: Tensor, source: Tensor) -> bool:
-    """Write whole values of the same sizes and dtype, on the same device, to a view that no gradient follows; False for any other."""
+    """Write values of the same sizes and dtype, on the same device, to a tensor that no gradient follows; False for any other: on the host where
+    it has them, or whole ones to a view.
+    """
     view, storage, given = target._xt_view, target._xt_storage, source._xt_storage
-    if (
-        type(view) is not View
-        or source._xt_view is not None
-        or storage is given
-        or modes.state.mode & modes.PROFILING
-    ):
-        return False
-    base = storage.raw
-    if (
-        type(storage) is not Storage
-        or type(base) is not ARRAY
-        or view.conj
-        or view.neg
-        or target._xt_meta is not None
-        or births.open
-    ):
+    if modes.state.mode & modes.PROFILING or target._xt_meta is not None or births.open:
         return False
     if not modes.state.mode & modes.NO_GRAD and (asks_grad(target) or asks_grad(source)):
+        return False
+    if storage is given and is_same_data(target, source):
+        bump(target, "copy_", 3)
+        return True
+    if is_small(storage) and (values := values_for(source, target)) is not None:
+        check_writable(target)
+        check_no_overlap(target, source)
+        memory = host_room(target)
+        if memory is not None:
+            bump(target, "copy_", 3)
+            write_host(memory, storage, view, values)
+            return True
+    if type(view) is not View or source._xt_view is not None or storage is given:
+        return False
+    base = storage.raw
+    if type(storage) is not Storage or type(base) is not ARRAY or view.conj or view.neg:
         return False
     array = given.array
     if type(array) is not ARRAY or array.shape != view.sizes or array.dtype != view.dtype.numpy:

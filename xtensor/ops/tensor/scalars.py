@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import checks
 from ...engine import modes
-from ...host_numbers import known_number
+from ...host.numbers import known_number
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import of_tensors
 from ...storage import MetaArray, WrapperArray

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import devices, dtypes, geometry
-from ...host_numbers import HostNumber
-from ...ops.tensor.at_hand import in_memory
+from ...host.at_hand import in_memory
+from ...host.numbers import HostNumber
 from ...ops.tensor.export import claimable
 from ...shared_storage import HostMemory
 from ...storage import HostValues, LazyStorage, MetaArray, Storage, yet_to_read
@@ -40,7 +40,7 @@ def host_values(storage: Storage) -> np.ndarray[Any, Any]:
     unread = yet_to_read(storage)
     if isinstance(unread, HostNumber):
         return np.array(unread.value, unread.dtype)
-    return unread.memory if isinstance(unread, HostValues) else np.asarray(storage.array)
+    return unread.kept() if isinstance(unread, HostValues) else np.asarray(storage.array)
 
 
 def late_storage(values: np.ndarray[Any, Any]) -> Storage:

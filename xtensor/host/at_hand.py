@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import capture, devices
-from ...host_numbers import HostNumber
-from ...shared_storage import HostMemory
-from ...storage import HostValues
-from ...tensor import ARRAY, Tensor, asks_grad, host_array, on_host, part_of, plain_in
-from ...xla.levels import tracing
-from ...xla.pending import Pending
-from ...xla.threads import others
+from .. import capture, devices
+from ..shared_storage import HostMemory
+from ..storage import HostValues
+from ..tensor import ARRAY, Tensor, asks_grad, part_of, plain_in
+from ..xla import segments
+from ..xla.levels import tracing
+from ..xla.pending import Pending
+from ..xla.threads import others
+from .numbers import HostNumber
 
 __all__ = ["at_hand", "in_memory"]
 
@@ -27,8 +28,8 @@ def at_hand(tensor: Any, wait: bool = False) -> np.ndarray[Any, Any] | None:
         return None
     storage, view = tensor._xt_storage, tensor._xt_view
     raw = storage.raw
-    if wait and type(raw) is Pending:
-        raw = storage.array
+    if type(raw) is Pending:
+        raw = storage.array if wait else raw._value
     if type(raw) is HostMemory or type(raw) is HostValues:
         return in_memory(raw, view)
     if type(raw) is HostNumber:
@@ -39,14 +40,18 @@ def at_hand(tensor: Any, wait: bool = False) -> np.ndarray[Any, Any] | None:
     # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
     if type(raw) is not ARRAY or others or raw.is_deleted() or not (wait or raw.is_ready()):
         return None
+    segments.state.reads += wait
+    place = devices.of_array(raw)
+    if place.type != "cpu" or place.sharding is not None:
+        return None
     if view is None:
-        place = devices.of_array(raw)
-        return host_array(tensor) if place.type == "cpu" and place.sharding is None else None
-    return host_array(tensor) if on_host(view, raw) else None
+        return np.asarray(raw)
+    return part_of(np.asarray(raw), view) if plain_in(view, raw) else None
 
 
 def in_memory(held: HostMemory | HostValues, view: Any) -> np.ndarray[Any, Any] | None:
-    """The host's memory as a view sees it."""
-    if view is None:
-        return held.memory
-    return part_of(held.memory, view) if plain_in(view, held) else None
+    """The host's memory as a view sees it, which writes to a storage do not change."""
+    if view is not None and not plain_in(view, held):
+        return None
+    values = held.memory if view is None else part_of(held.memory, view)
+    return values.copy() if type(held) is HostValues and held.own else values

@@ -14,17 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import capture, devices, dtypes
-from .engine import modes
-from .storage import HostValues, LazyStorage, Storage, births
-from .tensor import ARRAY, Tensor, View, asks_grad, make_view, plain_in
-from .xla import segments
-from .xla.cache import BoundedCache
-from .xla.levels import tracing
-from .xla.pending import Pending
-from .xla.threads import others
+from .. import capture, devices, dtypes
+from ..engine import modes
+from ..storage import HostValues, LazyStorage, Storage, births
+from ..tensor import ARRAY, Tensor, View, asks_grad, make_view, plain_in
+from ..xla import segments
+from ..xla.cache import BoundedCache
+from ..xla.levels import tracing
+from ..xla.pending import Pending
+from ..xla.threads import others
 
 __all__ = [
+    "THERE",
     "Exact",
     "HostNumber",
     "NumberView",

@@ -1,0 +1,140 @@
+"""Numbers, and values that are on the host already, written to tensors of the CPU: by NumPy, into memory that the storage alone knows.
+
+Loops fill tables so (`counts[a, b] += 1`, `made[i] = row.sum()`, `dp[i] = dp[i - 1] + 1`), and a program for each turn costs ten times
+as long. From the first such write on the storage holds its values on the host (`HostValues.own`), and whoever asks for its array has one
+made of that memory, from then on the array's. Nothing waits for a value here: what is still being computed is written by a program.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from .. import devices
+from ..storage import HostValues, Storage, births, promise
+from ..tensor import ARRAY, Tensor, View, part_of, plain_in
+from ..xla.threads import others
+from .at_hand import at_hand
+from .numbers import BOOL, FLOAT, HOME, NORMAL, OWN, RANGES, stays
+
+__all__ = ["is_small", "number_room", "host_room", "values_for", "write_host"]
+
+SMALL = 1 << 16
+"""Bytes that are taken to the host for the first write: as many are copied in the time of a program's call."""
+
+
+class Recent:
+    """The storage of more bytes that was written to last, by its address, and how many such writes it had in a row."""
+
+    __slots__ = ("storage", "writes")
+
+    def __init__(self) -> None:
+        self.storage = self.writes = 0
+
+    def come(self, storage: Storage, nbytes: int) -> bool:
+        """Count a write; whether there were enough for taking so many bytes to the host and back."""
+        if self.storage != id(storage):
+            self.storage, self.writes = id(storage), 0
+        self.writes += 1
+        if self.writes * SMALL < nbytes:
+            return False
+        self.writes = 0
+        return True
+
+
+recent = Recent()
+
+
+def is_small(storage: Storage) -> bool:
+    """Whether what the host has is written there: whole rows of large tensors are a program's."""
+    raw = storage.raw
+    return raw.own if type(raw) is HostValues else type(raw) is ARRAY and raw.nbytes <= SMALL
+
+
+def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    """The memory of a tensor's storage, flat, to be written by `write_host`; None
+    where the host does not write.
+    """
+    storage, view = tensor._xt_storage, tensor._xt_view
+    raw = storage.raw
+    if others or births.open or not stays(HOME) or (view is not None and not plain_in(view, raw)):
+        return None
+    if type(raw) is HostValues:
+        if raw.own:
+            return raw.memory.reshape(-1)
+        if raw.device is not HOME:
+            return None
+        values = raw.memory
+    elif type(raw) is ARRAY and type(storage) in OWN:
+        if raw.is_deleted() or devices.of_array(raw) is not HOME or not raw.is_ready():
+            return None
+        nbytes = raw.nbytes
+        if nbytes > SMALL and not recent.come(storage, nbytes):
+            return None
+        values = np.asarray(raw)
+    else:
+        return None
+    memory = aligned(values)
+    return (
+        memory.reshape(-1) if memory.size and promise(storage, HostValues(memory, HOME, own=True)) else None
+    )
+
+
+LINE = 64
+"""What the address of memory is a multiple of that XLA takes as it is."""
+
+
+def aligned(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy, in memory that an array may be made of without another."""
+    if values.nbytes <= HostValues.FEW:
+        return values.copy()
+    space = np.empty(values.nbytes + LINE, np.uint8)
+    start = -space.ctypes.data % LINE
+    memory = space[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    memory[...] = values
+    return memory
+
+
+def number_room(tensor: Tensor, number: Any) -> np.ndarray[Any, Any] | None:
+    """As `host_room`, for a number that the host writes as a program does."""
+    view = tensor._xt_view
+    dtype = tensor._xt_storage.raw.dtype if view is None else view.dtype.numpy
+    return host_room(tensor) if is_written(number, dtype) else None
+
+
+def is_written(number: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a Python number becomes the same number of a dtype here and in a program: one that it holds, or rounds to a normal one."""
+    kind = type(number)
+    if dtype in NORMAL:
+        if kind is int:
+            return abs(number) <= (1 << 24 if dtype == FLOAT else 1 << 53)
+        least, most = NORMAL[dtype]
+        return kind is float and (not number or least <= abs(number) <= most or not isfinite(number))
+    if dtype not in RANGES or kind is not (bool if dtype == BOOL else int):
+        return False
+    least, most = RANGES[dtype]
+    return least <= number <= most
+
+
+def values_for(source: Tensor, target: Tensor) -> np.ndarray[Any, Any] | None:
+    """The values of a tensor of the target's sizes and dtype, where the host has them."""
+    values = at_hand(source)
+    if values is None:
+        return None
+    view, raw = target._xt_view, target._xt_storage.raw
+    if view is None:
+        return values if values.shape == raw.shape and values.dtype == raw.dtype else None
+    return values if values.shape == view.sizes and values.dtype == view.dtype.numpy else None
+
+
+def write_host(memory: np.ndarray[Any, Any], storage: Storage, view: View | None, values: Any) -> None:
+    """Write a number, or values of the view's sizes and dtype, where a view shows elements of a storage, in the memory that `host_room` gave."""
+    storage.writes += 1
+    if view is None:
+        memory.reshape(storage.raw.shape)[...] = values
+    elif view.sizes:
+        part_of(memory, view)[...] = values
+    else:
+        memory[view.offset] = values
