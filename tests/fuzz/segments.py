@@ -3,9 +3,10 @@
     python -m tests.fuzz.segments 5000                    so many programs
     python -m tests.fuzz.segments 1000 --first 5000 --processes 2
 
-The statements are those of `tests.fuzz.views` and `tests.fuzz.autograd` (views, writes, indexing, hooks, backward), and nobody looks at a
-value between them; some run on another thread. Each program runs three times: no call waits; its segments run call by call; they run as one
-program each; in half of the programs calls are patient, as in training loops. Prints every program that differs, and ends with 1 where there is one.
+The statements are those of `tests.fuzz.views` and `tests.fuzz.autograd` (views, writes, indexing, hooks, backward), where nobody looks at a
+value between them, and in a quarter of the programs of `tests.fuzz.training` (steps of optimizers); some run on another thread. Each program
+runs three times: no call waits; its segments run call by call; they run as one program each; in half of the programs calls are patient, as in
+training loops. Prints every program that differs, and ends with 1 where there is one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import xtensor
-from tests.fuzz import autograd, views
+from tests.fuzz import autograd, training, views
 from tests.fuzz.judging import Program, compiled
 from xtensor.xla import segments
 from xtensor.xla.segments import calls, structures
@@ -49,7 +50,7 @@ class Judged(NamedTuple):
 
 def generate(seed: int) -> Program:
     """The program of a seed."""
-    return (autograd if seed % 2 else views).generate(seed)
+    return (training if seed % 8 in (3, 4) else autograd if seed % 2 else views).generate(seed)
 
 
 @contextmanager

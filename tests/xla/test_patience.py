@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -166,3 +167,60 @@ def test_calls_that_something_else_answers_wait_when_it_no_longer_does(patience:
             pended.append(type(found) is Pending)
             assert np.array_equal(np.asarray(found), -np.arange(1031.0))
     assert not any(pended[:8]) and pended[-1]
+
+
+def test_a_step_takes_over_the_buffers_that_nobody_else_sees(
+    patience: steps.Patience, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And none that somebody does: who holds an old value goes on to see it."""
+    model = net()
+    optimizer = xtensor.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    x = xtensor.linspace(-1, 1, 256 * 64).view(256, 64)
+    ran: list[bool] = []
+    monkeypatch.setattr(running, "watchers", [lambda names, whole, why: ran.append(whole)])
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    def held() -> Any:
+        """The array of a weight, once it is there."""
+        segments.finish()
+        return model[0].weight._xt_storage.array
+
+    def taken() -> set[int]:
+        """Of programs for steps, how many buffers they take over."""
+        nodes, found = [structures.state.tree.root], set()
+        while nodes:
+            at = nodes.pop()
+            nodes += {id(n): n for n in at.next.values()}.values()
+            if at.structure is not None:
+                found |= {len(made.taken) for made in at.structure.programs.values()}
+        return found
+
+    for _ in range(40):
+        step()
+    assert taken() == {4}  # the large weights and their momenta
+    before = weakref.ref(held())
+    step()
+    step()
+    segments.finish()
+    assert before() is None and ran[-1]
+    del ran[:]
+    old = held()
+    kept = np.array(old)
+    arrays = []
+    for _ in range(running.REFUSED):
+        arrays.append(held())
+        step()
+        segments.finish()
+    assert ran == [False] * running.REFUSED and taken() == set()
+    assert not any(array.is_deleted() for array in arrays)
+    assert len({np.array(array).tobytes() for array in arrays}) == running.REFUSED
+    np.testing.assert_array_equal(np.array(old), kept)
+    for _ in range(8):
+        arrays.append(held())
+        step()
+        segments.finish()
+    assert ran[-1] and taken() == {0}  # it was in vain, so nothing is taken any more

@@ -110,6 +110,7 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
 
 storage_of = attrgetter("_xt_storage")
 raw_of = attrgetter("raw")
+shared_of = attrgetter("shared")
 KINDS = frozenset((Storage, LazyStorage))
 """Of storages, those that may hold what is pending."""
 HELD = frozenset((ARRAY, Pending))

@@ -26,6 +26,8 @@ from ..operators.write import (
     operands_of,
     put_results,
     put_whole,
+    raw_of,
+    shared_of,
     storage_of,
     take_arrays,
     view_of,
@@ -261,12 +263,14 @@ def call(
     # Gradients are held first, so that one which is its parameter's own array counts as somebody who sees it.
     given: Any
     storages = list(map(storage_of, tensors)) if small else []
+    before: Sequence[int] = ()
     if joins:
         if any(map(view_of, grads)):
             given = [g._xt_storage.operand if g._xt_view is None else array_of(g) for g in grads]
         else:
             given = operands_of(list(map(storage_of, grads)))
         arrays = operands_of(storages)
+        before = () if True in map(shared_of, storages) else list(map(id, arrays))
     else:
         given = settled([g._xt_storage.array if g._xt_view is None else array_of(g) for g in grads])
         arrays = [array_of(tensor) for tensor in tensors] if size < LITTLE else take_arrays(tensors)
@@ -281,6 +285,8 @@ def call(
     if not counted:
         if small:
             put_whole(storages, program, args, writer)
+            if before:
+                segments.offer(before, list(map(raw_of, storages)))
             stepped(joins, storages)
         else:
             put_results(tensors, program, args, writer)
@@ -320,6 +326,8 @@ def call(
     more = *cells, *after, *elsewhere
     if small:
         put_whole(storages, program, args, writer, more, pick, ready)
+        if before:
+            segments.offer(before, list(map(raw_of, storages)))
     else:
         put_results(tensors, program, args, writer, more, pick, ready)
     for storage in (*cells, *elsewhere):

@@ -645,7 +645,8 @@ def copied_plainly(target: Tensor, source: Tensor) -> bool:
     if storage is given and is_same_data(target, source):
         bump(target, "copy_", 3)
         return True
-    if is_small(storage) and (values := values_for(source, target)) is not None:
+    # A whole tensor may share the other's array.
+    if view is not None and is_small(storage) and (values := values_for(source, target)) is not None:
         check_writable(target)
         check_no_overlap(target, source)
         memory = host_room(target)

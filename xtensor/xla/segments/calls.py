@@ -13,6 +13,7 @@ import jax
 from ..cache import clear_all
 from ..jax_internals import programs as inside
 from ..jax_internals import started
+from ..pending import Pending
 from ..store import made_anew
 from ..threads import OWN
 from ..x64 import choose, chosen
@@ -46,6 +47,7 @@ __all__ = [
     "enabled",
     "finish",
     "known",
+    "offer",
     "patience",
     "paused",
     "stats",
@@ -58,10 +60,11 @@ VALUE = "a value"
 
 class Segment:
     """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before. before: as `align` has it.
-    closed: what ended it, if it waits longer; after: what is done then, once it has run.
+    closed: what ended it, if it waits longer; after: what is done then, once it has run. offered: by the identity of an array that only the
+    calls see, where a storage held it before, the number of the result that it holds now.
     """
 
-    __slots__ = ("after", "before", "calls", "closed", "late", "lock")
+    __slots__ = ("after", "before", "calls", "closed", "late", "lock", "offered")
 
     def __init__(self) -> None:
         self.calls: list[Any] = [(state.tree.root, (), ())]
@@ -69,6 +72,7 @@ class Segment:
         self.late = False
         self.closed = ""
         self.after: Callable[[], None] | None = None
+        self.offered: dict[int, int] = {}
         self.lock = threading.RLock()
 
     @property
@@ -96,7 +100,7 @@ class Segment:
                 return
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
-            told: tuple[Any, ...] = (calls,) if self.late else (calls, why)
+            told: tuple[Any, ...] = (calls,) if self.late else (calls, why, self.offered)
             how: Callable[..., bool | None] = by_call if self.late else run
             if not self.late:
                 ended[why] += 1
@@ -115,6 +119,7 @@ class Segment:
                 align(calls, self.before)
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
+            self.offered = {}
             if self.after is not None:
                 self.after()
                 self.after = None
@@ -291,6 +296,16 @@ def close(why: str, after: Callable[[], None]) -> None:
     begin()
     if before is not None:
         before.finish()
+
+
+def offer(identities: Iterable[int], results: Sequence[Any]) -> None:
+    """Say which results of the last call stand now where arrays of these identities were held, by storages that share them with nobody."""
+    segment = state.segment
+    if segment is not None and type(results[0]) is Pending and results[0]._call is segment:
+        segment.offered.update(zip(identities, map(at_of, results)))
+
+
+at_of: Callable[[Any], int] = Pending.at.__get__  # type: ignore[attr-defined]
 
 
 def finish(why: str = "a pause") -> None:

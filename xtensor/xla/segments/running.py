@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, starmap
 from operator import is_
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -95,6 +95,34 @@ class Budget:
 budget = Budget()
 
 
+class Made(NamedTuple):
+    """A program for a segment: the results that it gives, in order, and the buffers that it takes over for the first of them.
+
+    taken: where those stand among its arguments; into: the numbers of the results that are written there, as `Pending.at` has them; seen: how many
+    references each of these arrays has that nobody else sees.
+    """
+
+    given: tuple[int, ...]
+    program: Any
+    taken: tuple[int, ...]
+    into: tuple[int, ...]
+    seen: tuple[int, ...]
+
+    def may_take(self, outside: list[Any], offered: dict[int, int]) -> bool:
+        """Whether all of these buffers are nobody else's any more."""
+        arrays = [outside[i] for i in self.taken]
+        return (
+            tuple(map(offered.get, map(id, arrays))) == self.into
+            and tuple(map(references, arrays)) == self.seen
+        )
+
+
+TAKEN = 1 << 12
+"""Bytes from which on a buffer is taken over: another is had as soon as that one is given up."""
+REFUSED = 4
+"""Segments in a row of which somebody else saw a buffer, after which their program takes none."""
+
+
 class Structure:
     """How the segments that end with a node run.
 
@@ -102,7 +130,8 @@ class Structure:
     places of arrays that no earlier place has, which alone a program is given; repeats and origins: the other places, and where each one's
     array stands first; None until a program is made. used: how often a
     result is an argument within. alone: whether some call is made within no other program. programs: by the results that they give.
-    answers: those that give what is wanted, and maybe more. paid: whether waiting gained something when no program answered last, None
+    answers: those that give what is wanted, and maybe more. refused: how often in a
+    row somebody saw a buffer that a program takes. paid: whether waiting gained something when no program answered last, None
     where it may later. whole: whether one did last. came: how often none did. runs: how often one did. ended: how often what ended them.
     """
 
@@ -126,27 +155,28 @@ class Structure:
             for source in node.sources:
                 if source:
                     self.used[-1 - source] += 1
-        self.programs: dict[tuple[int, ...], Any] = {}
+        self.programs: dict[tuple[int, ...], Made] = {}
+        self.refused = 0
         self.paid: bool | None = False
         self.whole = False
         # The results that a program would give which was not to be had yet, the program, its arguments, and whether it is on disk.
-        self.asked: tuple[tuple[int, ...], Any, list[Any], bool] | None = None
-        self.answers: dict[tuple[int, ...], Any] = {}
+        self.asked: tuple[tuple[int, ...], Made, list[Any], bool] | None = None
+        self.answers: dict[tuple[int, ...], Made] = {}
         self.making: set[tuple[int, ...]] = set()
         self.came = self.runs = 0
         self.ended: dict[str, int] = {}
         self.seen: list[int] = []
         self.last: tuple[int, ...] = ()
 
-    def program(self, wanted: tuple[int, ...], calls: list[Any]) -> Any:
+    def program(self, wanted: tuple[int, ...], calls: list[Any], offered: dict[int, int]) -> Made | None:
         """The program that gives these results, or None where the calls run by themselves."""
         found = self.answers.get(wanted)
         if found is not None:
             return found
-        for given, program in self.programs.items():
+        for given, made in self.programs.items():
             if set(given) >= set(wanted):
-                found = self.answers[wanted] = given, program
-                return found
+                self.answers[wanted] = made
+                return made
         self.came += 1
         if self.came > 1:
             state.strange = 0
@@ -170,9 +200,9 @@ class Structure:
             return None
         if self.asked is None or self.asked[0] != wanted:
             self.tell_apart(calls)
-            program, examples = self.made(wanted), self.examples()
-            self.asked = wanted, program, examples, is_ready(program, *examples)
-        _, program, examples, ready = self.asked
+            made, examples = self.made(wanted, calls, offered), self.examples()
+            self.asked = wanted, made, examples, is_ready(made.program, *examples)
+        _, made, examples, ready = self.asked
         cost = 0.0 if ready or not state.background else budget.asked(len(self.nodes))
         if cost is None:
             self.paid = bool(new)
@@ -182,10 +212,10 @@ class Structure:
         if state.background:
             self.paid = True
             programs = self.programs
-            workers.submit(Work(lambda: self.make(wanted, program, examples, cost, programs)))
+            workers.submit(Work(lambda: self.make(wanted, made, examples, cost, programs)))
             return None
-        self.make(wanted, program, examples, cost, self.programs)
-        return wanted, self.programs[wanted]
+        self.make(wanted, made, examples, cost, self.programs)
+        return self.programs[wanted]
 
     def waits(self) -> bool:
         """Whether a program is being compiled."""
@@ -198,7 +228,7 @@ class Structure:
     def make(
         self,
         wanted: tuple[int, ...],
-        program: Any,
+        made: Made,
         examples: list[Any],
         cost: float,
         programs: dict[Any, Any],
@@ -207,12 +237,12 @@ class Structure:
         state.making += 1
         began = perf_counter()
         try:
-            prepare(program, *examples)
+            prepare(made.program, *examples)
         finally:
             state.making -= 1
             budget.spent += perf_counter() - began - cost
         counts["compiled"] += 1
-        programs[wanted] = program
+        programs[wanted] = made
 
     def tell_apart(self, calls: list[Any]) -> None:
         """Find the arguments from outside that are one array, in these calls and in those before: programs take each once.
@@ -235,7 +265,23 @@ class Structure:
         again = [at for at, origin in enumerate(same) if at != origin]
         self.firsts, self.repeats = [self.outside[at] for at in taken], [self.outside[at] for at in again]
         self.origins = [taken.index(same[at]) for at in again]
+        self.forget()
+
+    def forget(self) -> None:
+        """Have other programs made."""
         self.programs, self.answers, self.making, self.asked = {}, {}, set(), None
+
+    def may_run(self, made: Made, outside: list[Any], offered: dict[int, int]) -> bool:
+        """Whether a program may be called with these arguments: nobody else sees a buffer that it takes over."""
+        if not made.taken:
+            return True
+        if made.may_take(outside, offered):
+            self.refused = 0
+            return True
+        self.refused += 1
+        if self.refused == REFUSED:
+            self.forget()
+        return False
 
     def taken(self, calls: list[Any]) -> list[Any] | None:
         """What a program takes from outside; None where some arguments are not the same that were so far."""
@@ -251,8 +297,8 @@ class Structure:
         """What stands for the arguments from outside."""
         return [form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.firsts]
 
-    def made(self, wanted: tuple[int, ...]) -> Any:
-        """The program that gives these results, of all arguments from outside."""
+    def made(self, wanted: tuple[int, ...], calls: list[Any], offered: dict[int, int]) -> Made:
+        """The program that gives these results, of all arguments from outside; it takes over those that calls have replaced by results."""
         assert self.same is not None
         places = {at: place for place, at in enumerate(dict.fromkeys(self.same))}
         from_outside = iter([places[origin] for origin in self.same])
@@ -265,8 +311,20 @@ class Structure:
                 else:
                     sources.append(source)
             steps.append(Step(node.called, tuple(sources)))
+        taken: dict[int, int] = {}
+        if self.refused < REFUSED:
+            for place, (i, j) in enumerate(self.firsts):
+                array = calls[i][1][j]
+                into = offered.get(id(array))
+                if into is not None and -1 - into in wanted and array.nbytes >= TAKEN:
+                    taken[place] = into
+        # JAX gives the first result of a form the first buffer of that form.
+        results = [-1 - into for into in taken.values()]
+        given = (*results, *[i for i in wanted if i not in results])
+        seen = [ALONE + self.origins.count(place) for place in taken]
         # What is unused too: a program without some of its arguments would be one of JAX's own way.
-        return jit(chained(tuple(steps), wanted), keep_unused=True)
+        program = jit(chained(tuple(steps), given), keep_unused=True, donate_argnums=tuple(taken))
+        return Made(given, program, tuple(taken), tuple(taken.values()), tuple(seen))
 
 
 def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., Any]:
@@ -299,9 +357,9 @@ set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
 references = sys.getrefcount
 
 
-def run(calls: list[Any], why: str) -> bool | None:
-    """Give the results of waiting calls their values. why: what ended the segment. Whether it pays that they waited; None where it may,
-    later.
+def run(calls: list[Any], why: str, offered: dict[int, int]) -> bool | None:
+    """Give the results of waiting calls their values. why: what ended the segment. offered: by the identity of an array that was replaced by a
+    result, the number of that. Whether it pays that they waited; None where it may, later.
     """
     leaf: Node = calls[-1][0]
     structure = leaf.structure
@@ -314,22 +372,29 @@ def run(calls: list[Any], why: str) -> bool | None:
     else:
         wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
         structure.seen, structure.last = seen, wanted
-    found = structure.program(wanted, calls)
-    outside = None if found is None else structure.taken(calls)
+    made = structure.program(wanted, calls, offered)
+    outside = None if made is None else structure.taken(calls)
+    if made is not None and outside is not None and not structure.may_run(made, outside, offered):
+        outside = None
     structure.whole = outside is not None
     structure.ended[why] = structure.ended.get(why, 0) + 1
     for watcher in watchers:
         watcher(structure.names(), structure.whole, why)
-    if found is None or outside is None:
+    if made is None or outside is None:
         counts["by call"] += 1
         by_call(calls)
         return structure.paid
-    given, program = found
     structure.runs += 1
     counts["whole"] += 1
     counts["calls"] += len(calls) - 1
     # In one call of C, so that a signal finds all results, or none.
-    any(map(set_value, [results[i] for i in given], chain.from_iterable(starmap(program, (outside,)))))
+    any(
+        map(
+            set_value,
+            [results[i] for i in made.given],
+            chain.from_iterable(starmap(made.program, (outside,))),
+        )
+    )
     return True
 
 
@@ -403,3 +468,14 @@ def held() -> int:
 
 
 HELD = held()
+
+
+def alone() -> int:
+    """How many references an array has, in `Made.may_take`, that only the segment and `run` see."""
+    calls = [(None, (object(),), None)]
+    outside = [calls[0][1][0]]
+    arrays = [outside[0]]
+    return next(map(references, arrays))
+
+
+ALONE = alone()
