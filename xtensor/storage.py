@@ -289,13 +289,13 @@ class Unread(Protocol):
 class HostValues:
     """What a LazyStorage holds whose values are in the host's memory, to which nobody writes any more.
 
-    own: whether the storage alone knows that memory, and is written there (`host.writes`).
+    own: what is known of the storage's writes, where it alone knows that memory and is written there (`host.writes`); else None.
     """
 
     __slots__ = ("device", "dtype", "memory", "own", "shape")
     FEW: ClassVar[int] = 1 << 12
 
-    def __init__(self, memory: np.ndarray[Any, Any], device: devices.device, own: bool = False) -> None:
+    def __init__(self, memory: np.ndarray[Any, Any], device: devices.device, own: Any = None) -> None:
         self.memory, self.device, self.own = memory, device, own
         self.shape: tuple[int, ...] = memory.shape
         self.dtype = memory.dtype
@@ -304,7 +304,8 @@ class HostValues:
         """The array on its device. It has a copy of a few bytes; more may be this memory, and is reused for another result only where nobody
         else knows it.
         """
-        if self.own:  # whoever reads it is the storage, which holds the array from now on
+        if self.own is not None:  # whoever reads it is the storage, which holds the array from now on
+            self.own.went()
             return call(from_host, self.memory, devices.sharding_of(self.device)), False
         if self.memory.nbytes > self.FEW or self.device.sharding is not None:
             return devices.put(self.memory, self.device, copy=False), True
@@ -316,7 +317,7 @@ class HostValues:
 
     def kept(self) -> np.ndarray[Any, Any]:
         """The values as they are now, whatever is written."""
-        return self.memory.copy() if self.own else self.memory
+        return self.memory if self.own is None else self.memory.copy()
 
 
 cell: Any = Storage.array

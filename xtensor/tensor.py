@@ -278,7 +278,7 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
         if view is not None and not plain_in(view, held):
             return np.asarray(read_view(storage, view))
         values = held.memory if view is None else part_of(held.memory, view)
-        return values.copy() if held.own else values
+        return values if held.own is None else values.copy()
     segments.state.reads += 1
     array = storage.array
     if view is None:

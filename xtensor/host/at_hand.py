@@ -54,4 +54,4 @@ def in_memory(held: HostMemory | HostValues, view: Any) -> np.ndarray[Any, Any] 
     if view is not None and not plain_in(view, held):
         return None
     values = held.memory if view is None else part_of(held.memory, view)
-    return values.copy() if type(held) is HostValues and held.own else values
+    return values.copy() if type(held) is HostValues and held.own is not None else values

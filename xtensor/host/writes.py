@@ -7,6 +7,7 @@ made of that memory, from then on the array's. Nothing waits for a value here: w
 
 from __future__ import annotations
 
+import weakref
 from math import isfinite
 from typing import Any
 
@@ -25,32 +26,49 @@ SMALL = 1 << 16
 """Bytes that are taken to the host for the first write: as many are copied in the time of a program's call."""
 
 
-class Recent:
-    """The storage of more bytes that was written to last, by its address, and how many such writes it had in a row."""
+class Account:
+    """What is known of a storage's writes: how many a program made since it last came to the host, how many that takes, and how many were made
+    there since.
 
-    __slots__ = ("storage", "writes")
+    Coming costs a copy, and going, when a program asks for the array, some forty microseconds; a write saves ten. So who reads what was
+    written after every few writes stays with programs, and is tried again half as often each time.
+    """
 
-    def __init__(self) -> None:
-        self.storage = self.writes = 0
+    __slots__ = ("due", "least", "made", "written")
 
-    def come(self, storage: Storage, nbytes: int) -> bool:
-        """Count a write; whether there were enough for taking so many bytes to the host and back."""
-        if self.storage != id(storage):
-            self.storage, self.writes = id(storage), 0
-        self.writes += 1
-        if self.writes * SMALL < nbytes:
+    def __init__(self, nbytes: int) -> None:
+        self.due = self.least = (nbytes - 1) // SMALL
+        self.made = self.written = 0
+
+    def comes(self) -> bool:
+        """Count a write; whether it is to be made on the host."""
+        if self.made < self.due:
+            self.made += 1
             return False
-        self.writes = 0
+        self.made = self.written = 0
         return True
 
+    def went(self) -> None:
+        """A program asked for the array."""
+        self.due = self.least if self.written >= ENOUGH else min(max(2 * self.due, ENOUGH), RARELY)
 
-recent = Recent()
+
+ENOUGH, RARELY = 5, 4096
+accounts: weakref.WeakKeyDictionary[Storage, Account] = weakref.WeakKeyDictionary()
 
 
 def is_small(storage: Storage) -> bool:
-    """Whether what the host has is written there: whole rows of large tensors are a program's."""
+    """Whether what the host has is written there: whole rows of large tensors are a program's, as is what `Account` says; then it is counted."""
     raw = storage.raw
-    return raw.own if type(raw) is HostValues else type(raw) is ARRAY and raw.nbytes <= SMALL
+    if type(raw) is HostValues:
+        return raw.own is not None
+    if type(raw) is not ARRAY or raw.nbytes > SMALL:
+        return False
+    account = accounts.get(storage)
+    if account is None or account.made >= account.due:
+        return True
+    account.made += 1
+    return False
 
 
 def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
@@ -58,28 +76,30 @@ def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     where the host does not write.
     """
     storage, view = tensor._xt_storage, tensor._xt_view
-    raw = storage.raw
+    raw: Any = storage.raw
     if others or births.open or not stays(HOME) or (view is not None and not plain_in(view, raw)):
         return None
     if type(raw) is HostValues:
-        if raw.own:
+        if raw.own is not None:
             return raw.memory.reshape(-1)
         if raw.device is not HOME:
             return None
         values = raw.memory
     elif type(raw) is ARRAY and type(storage) in OWN:
-        if raw.is_deleted() or devices.of_array(raw) is not HOME or not raw.is_ready():
-            return None
-        nbytes = raw.nbytes
-        if nbytes > SMALL and not recent.come(storage, nbytes):
-            return None
-        values = np.asarray(raw)
+        values = raw
     else:
         return None
-    memory = aligned(values)
-    return (
-        memory.reshape(-1) if memory.size and promise(storage, HostValues(memory, HOME, own=True)) else None
-    )
+    account = accounts.get(storage)
+    if account is None:
+        account = accounts[storage] = Account(values.nbytes)
+    if not account.comes():
+        return None
+    if values is raw and (raw.is_deleted() or devices.of_array(raw) is not HOME or not raw.is_ready()):
+        return None
+    memory = aligned(np.asarray(values))
+    if memory.size and promise(storage, HostValues(memory, HOME, account)):
+        return memory.reshape(-1)
+    return None
 
 
 LINE = 64
@@ -132,6 +152,7 @@ def values_for(source: Tensor, target: Tensor) -> np.ndarray[Any, Any] | None:
 def write_host(memory: np.ndarray[Any, Any], storage: Storage, view: View | None, values: Any) -> None:
     """Write a number, or values of the view's sizes and dtype, where a view shows elements of a storage, in the memory that `host_room` gave."""
     storage.writes += 1
+    storage.raw.own.written += 1
     if view is None:
         memory.reshape(storage.raw.shape)[...] = values
     elif view.sizes:
