@@ -79,6 +79,7 @@ def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     raw: Any = storage.raw
     if others or births.open or not stays(HOME) or (view is not None and not plain_in(view, raw)):
         return None
+    array: Any = None
     if type(raw) is HostValues:
         if raw.own is not None:
             return raw.memory.reshape(-1)
@@ -86,7 +87,7 @@ def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
             return None
         values = raw.memory
     elif type(raw) is ARRAY and type(storage) in OWN:
-        values = raw
+        values = array = raw
     else:
         return None
     account = accounts.get(storage)
@@ -94,7 +95,9 @@ def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
         account = accounts[storage] = Account(values.nbytes)
     if not account.comes():
         return None
-    if values is raw and (raw.is_deleted() or devices.of_array(raw) is not HOME or not raw.is_ready()):
+    if array is not None and (
+        array.is_deleted() or devices.of_array(array) is not HOME or not array.is_ready()
+    ):
         return None
     memory = aligned(np.asarray(values))
     if memory.size and promise(storage, HostValues(memory, HOME, account)):
