@@ -33,6 +33,7 @@ __all__ = [
     "held",
     "known_number",
     "made_of",
+    "memory_of",
     "numbers_at",
     "stays",
 ]

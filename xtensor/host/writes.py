@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices
 from ..storage import HostValues, Storage, births, promise
 from ..tensor import ARRAY, Tensor, View, part_of, plain_in
 from ..xla.threads import others
 from .at_hand import at_hand
-from .numbers import BOOL, FLOAT, HOME, NORMAL, OWN, RANGES, stays
+from .numbers import BOOL, FLOAT, HOME, NORMAL, RANGES, THERE, memory_of, stays
 
 __all__ = ["is_small", "number_room", "host_room", "values_for", "write_host"]
 
@@ -40,20 +39,26 @@ class Account:
         self.due = self.least = (nbytes - 1) // SMALL
         self.made = self.written = 0
 
-    def comes(self) -> bool:
-        """Count a write; whether it is to be made on the host."""
-        if self.made < self.due:
-            self.made += 1
+    def refuses(self) -> bool:
+        """Count a write that is a program's; False where enough were."""
+        if self.made >= self.due:
             return False
-        self.made = self.written = 0
+        self.made += 1
         return True
+
+    def came(self) -> None:
+        """The storage is on the host from now on."""
+        self.made = self.written = 0
 
     def went(self) -> None:
         """A program asked for the array."""
         self.due = self.least if self.written >= ENOUGH else min(max(2 * self.due, ENOUGH), RARELY)
 
 
-ENOUGH, RARELY = 5, 4096
+ENOUGH = 5
+"""Writes that pay for coming and going."""
+RARELY = 4096
+"""Writes by programs before a storage comes once more, at most."""
 accounts: weakref.WeakKeyDictionary[Storage, Account] = weakref.WeakKeyDictionary()
 
 
@@ -65,44 +70,32 @@ def is_small(storage: Storage) -> bool:
     if type(raw) is not ARRAY or raw.nbytes > SMALL:
         return False
     account = accounts.get(storage)
-    if account is None or account.made >= account.due:
-        return True
-    account.made += 1
-    return False
+    return account is None or not account.refuses()
 
 
 def host_room(tensor: Tensor) -> np.ndarray[Any, Any] | None:
-    """The memory of a tensor's storage, flat, to be written by `write_host`; None
-    where the host does not write.
-    """
+    """The memory of a tensor's storage, flat, to be written by `write_host`; None where the host does not write."""
     storage, view = tensor._xt_storage, tensor._xt_view
-    raw: Any = storage.raw
+    raw = storage.raw
     if others or births.open or not stays(HOME) or (view is not None and not plain_in(view, raw)):
         return None
-    array: Any = None
-    if type(raw) is HostValues:
-        if raw.own is not None:
-            return raw.memory.reshape(-1)
-        if raw.device is not HOME:
-            return None
-        values = raw.memory
-    elif type(raw) is ARRAY and type(storage) in OWN:
-        values = array = raw
-    else:
+    if type(raw) is HostValues and raw.own is not None:
+        return raw.memory.reshape(-1)
+    if type(raw) not in THERE:
         return None
     account = accounts.get(storage)
     if account is None:
-        account = accounts[storage] = Account(values.nbytes)
-    if not account.comes():
+        account = accounts[storage] = Account(storage.nbytes())
+    if account.refuses():
         return None
-    if array is not None and (
-        array.is_deleted() or devices.of_array(array) is not HOME or not array.is_ready()
-    ):
+    values = memory_of(storage)
+    if values is None:
         return None
     memory = aligned(np.asarray(values))
-    if memory.size and promise(storage, HostValues(memory, HOME, account)):
-        return memory.reshape(-1)
-    return None
+    if not memory.size or not promise(storage, HostValues(memory, HOME, account)):
+        return None
+    account.came()
+    return memory.reshape(-1)
 
 
 LINE = 64

@@ -638,13 +638,13 @@ def copied_plainly(target: Tensor, source: Tensor) -> bool:
     it has them, or whole ones to a view.
     """
     view, storage, given = target._xt_view, target._xt_storage, source._xt_storage
-    if modes.state.mode & modes.PROFILING or target._xt_meta is not None or births.open:
-        return False
     if not modes.state.mode & modes.NO_GRAD and (asks_grad(target) or asks_grad(source)):
         return False
     if storage is given and is_same_data(target, source):
         bump(target, "copy_", 3)
         return True
+    if modes.state.mode & modes.PROFILING or target._xt_meta is not None or births.open:
+        return False
     # A whole tensor may share the other's array.
     if view is not None and is_small(storage) and (values := values_for(source, target)) is not None:
         check_writable(target)
@@ -691,11 +691,6 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         number = python_number("copy_", "other", 1, src)
         src = wrap(constant((), self.dtype, self.device, number_array(number, self.dtype))[0])
     if copied_plainly(self, src):
-        return self
-    if is_same_data(self, src) and (
-        modes.state.mode & modes.NO_GRAD or not (asks_grad(src) or asks_grad(self))
-    ):
-        bump(self, "copy_")
         return self
     check_writable(self)
     check_no_overlap(self, src)
