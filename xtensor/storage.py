@@ -46,6 +46,7 @@ __all__ = [
     "claimable",
     "commit",
     "commit_all",
+    "exchange",
     "found_all",
     "promise",
     "put",
@@ -346,9 +347,27 @@ def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
     never an array whose buffer was given up.
     """
     storage.writes += 1
-    (storage.raw,) = starmap(program, ((storage.array, *args),))
+    if others:
+        exchange(storage, program, *args)
+    else:
+        (storage.raw,) = starmap(program, ((storage.array, *args),))
     storage.writes += 1
     storage.shared = False
+
+
+def exchange(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
+    """`commit` where other threads run operators: what one of them wrote meanwhile is not lost, as the program is called again with that.
+
+    Threads may fill parts of one tensor. A lock would be held while programs compile, and in a child process for ever.
+    """
+    while True:
+        before = storage.array
+        after = program(before, *args)
+        kind = type(storage)
+        # No call from here on: Python hands over to another thread at calls, and between these lines there is none.
+        if storage.raw is before or kind is not Storage:
+            storage.raw = after
+            return
 
 
 reading = threading.RLock()

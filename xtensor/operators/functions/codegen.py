@@ -22,7 +22,7 @@ from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
 from ...host.numbers import exactly
-from ...storage import SOLE, LazyStorage, MetaArray, Storage, births
+from ...storage import SOLE, LazyStorage, MetaArray, Storage, births, exchange
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
 from ...xla.pending import Pending
@@ -145,7 +145,8 @@ def <name>(<parameters>):
             storage.writes += 1
             storage.version += 1
             try:
-                storage.raw, = starmap(program, ((storage.array, <arrays>),))
+                if others: exchange(storage, program, <arrays>)
+                else: storage.raw, = starmap(program, ((storage.array, <arrays>),))
             except Exception as error:
                 storage.version -= 1
                 return recover_inplace(op, error, <values>)
@@ -235,6 +236,7 @@ NAMESPACE: dict[str, Any] = {
     "edge_of": edge_of,
     "equals_array": equals_array,
     "exactly": exactly,
+    "exchange": exchange,
     "folded": folded,
     "fresh": fresh,
     "getframe": sys._getframe,
