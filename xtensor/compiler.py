@@ -57,7 +57,10 @@ def compile(
     backend: Any = "inductor",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
 ) -> Any:
     """A function as one XLA program: forward, backward, optimizer step, writes and random numbers of its eager code.
 
@@ -67,7 +70,10 @@ def compile(
 
     Of a module it gives an `OptimizedModule` around it; `model.compile()` compiles the module's own calls instead.
 
-    Differs from PyTorch: any `backend` but "eager" (or a function as one), `mode` and `options` give the same program of XLA's.
+    name: what warnings and reports call it. recompile_limit: how many programs are captured (8), after which it runs eagerly, with a warning.
+
+    Differs from PyTorch: any `backend` but "eager" (or a function as one), `mode` and `options` give the same program of XLA's; each call of
+    `compile` counts and keeps its own programs, as with `isolate_recompiles`; past the limit `fullgraph` warns too.
 
     Raises: RuntimeError for what cannot be called.
 
@@ -89,27 +95,36 @@ def compile(
             backend=backend,
             mode=mode,
             options=options,
+            name=name,
             disable=disable,
+            recompile_limit=recompile_limit,
+            isolate_recompiles=isolate_recompiles,
         )
     if not callable(model):
         raise RuntimeError(f"torch.compile expects a function or a module, but got {type(model).__name__}")
     if disable:
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model, fullgraph, dynamic, backend == "eager")
+        return OptimizedModule(model, backend == "eager", fullgraph, dynamic, recompile_limit, name)
     if backend == "eager":
         return model
     if isinstance(model, (type, types.BuiltinFunctionType)) or getattr(model, "_xt_disabled", False):
         return model
-    return compiled(model, fullgraph, dynamic)
+    return compiled(model, fullgraph, dynamic, recompile_limit, name)
 
 
 def compiled(
-    function: Callable[..., Any], fullgraph: bool = False, dynamic: bool | None = None
+    function: Callable[..., Any],
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    recompile_limit: int | None = None,
+    name: str | None = None,
 ) -> Callable[..., Any]:
     """A function's captured form, as a function of its name."""
     inner = getattr(function, "_xt_compiled", None)
-    made = Compiled(inner.function if inner is not None else function, fullgraph, dynamic)
+    made = Compiled(
+        inner.function if inner is not None else function, fullgraph, dynamic, recompile_limit, name
+    )
 
     def run(*args: Any, **kwargs: Any) -> Any:
         return made(*args, **kwargs)

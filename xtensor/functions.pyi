@@ -207,10 +207,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on."""
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
-def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of matrices given by their Cholesky factors."""
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The X with `A @ X == input`, given the Cholesky factor L of A."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The X with `A @ X == input`, given A's Cholesky factor `input2`."""
 def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -504,7 +504,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True) -> Tensor:
     """`nn.functional.instance_norm` with the arguments in the order of `torch.instance_norm`."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverses of square matrices."""
+    """The inverses of square matrices, as `linalg.inv`."""
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex."""
 def is_conj(input: Tensor) -> bool:
@@ -757,10 +757,10 @@ def ones(*args: Any, size: Sequence[int] | None = None, out: Tensor | None = Non
     """A tensor of ones, of the sizes given one by one or as a sequence."""
 def ones_like(input: Tensor, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = ...) -> Tensor:
     """Ones with the sizes, dtype, device and order of dimensions of `input`."""
-def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of a product of Householder reflectors; see `linalg.householder_product`."""
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """`Q @ input3` (`input3 @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors."""
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
@@ -847,7 +847,7 @@ def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself, or a copy without the conjugate bit."""
 def resolve_neg(input: Tensor) -> Tensor:
     """`input` itself, or a copy without the negative bit."""
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+def result_type(tensor: Any, other: Any) -> dtypes.dtype:
     """The dtype in which an operation on two tensors or numbers computes."""
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """The input divided by the root of the mean square over its last dimensions, then scaled element by element."""
@@ -1013,8 +1013,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
-def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> return_types.triangular_solve:
-    """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
+def triangular_solve(input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> return_types.triangular_solve:
+    """The X with `A @ X == input` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and below a diagonal of every matrix, zeros above."""
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtypes.dtype | None = ..., device: devices.DeviceLike = None, layout: dtypes.layout | None = None, pin_memory: bool = False) -> Tensor:

@@ -18,18 +18,18 @@ from .ops.linalg.decompositions import (
 from .ops.linalg.ldl_factors import ldl_factor, ldl_factor_ex, ldl_solve
 from .ops.linalg.least_squares import lstsq, matrix_rank, pinv
 from .ops.linalg.linear_algebra import (
-    det,
     inv,
     inv_ex,
     matrix_exp,
     matrix_power,
     multi_dot,
-    slogdet,
     solve,
     solve_ex,
     solve_triangular,
     vecdot,
 )
+from .ops.linalg.linear_algebra import linalg_det as det
+from .ops.linalg.linear_algebra import linalg_slogdet as slogdet
 from .ops.linalg.lu_factors import linalg_lu as lu
 from .ops.linalg.lu_factors import linalg_lu_solve as lu_solve
 from .ops.linalg.lu_factors import lu_factor, lu_factor_ex

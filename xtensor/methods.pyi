@@ -369,8 +369,8 @@ class Methods:
         """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
     def cholesky_inverse(self, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
         """The inverses of matrices given by their Cholesky factors."""
-    def cholesky_solve(self, L: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The X with `A @ X == input`, given the Cholesky factor L of A."""
+    def cholesky_solve(self, input2: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The X with `A @ X == input`, given A's Cholesky factor `input2`."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -692,7 +692,7 @@ class Methods:
     def int_repr(self) -> Tensor:
         """A copy of the integers of a quantised tensor."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverses of square matrices."""
+        """The inverses of square matrices, as `linalg.inv`."""
     def is_coalesced(self, **kwargs: Any) -> Any:
         """What a tensor in another layout has."""
     def is_distributed(self) -> builtins.bool:
@@ -943,10 +943,10 @@ class Methods:
         """In-place version of `ne`."""
     def numpy(self, *, force: builtins.bool = False) -> Any:
         """The values as a NumPy array; on the CPU it shares the tensor's memory, so that a write to the one shows in the other."""
-    def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def orgqr(self, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The first columns of a product of Householder reflectors; see `linalg.householder_product`."""
-    def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
-        """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
+    def ormqr(self, input2: Tensor, input3: Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+        """`Q @ input3` (`input3 @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The outer product of two vectors."""
     @overload
@@ -1122,7 +1122,7 @@ class Methods:
         """A copy of `input` with `src` at `start:end:step` of a dimension."""
     def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
         """The signs and the logarithms of the absolute values of determinants."""
-    def smm(self, mat: Tensor) -> Tensor:
+    def smm(self, mat2: Tensor) -> Tensor:
         """The product of a sparse matrix and a dense one, as a sparse tensor."""
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
@@ -1253,7 +1253,7 @@ class Methods:
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `transpose`: changes the sizes and strides of the tensor itself."""
     def triangular_solve(self, A: Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: Any = None) -> return_types.triangular_solve:
-        """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
+        """The X with `A @ X == input` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
     def tril(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
         """The elements on and below a diagonal of every matrix, zeros above."""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:

@@ -853,3 +853,15 @@ def test_methods_of_containers_called_as_functions_of_their_classes() -> None:
     assert compiled(x)[0] == 2
     with pytest.raises(RuntimeError, match=r"list\.append on one that was there before"):
         compiled(x)
+
+
+def test_a_limit_and_a_name() -> None:
+    def doubled(x: xtensor.Tensor) -> xtensor.Tensor:
+        return x * 2
+
+    compiled = xtensor.compile(doubled, name="twice", recompile_limit=1, isolate_recompiles=True)
+    for _ in range(3):
+        compiled(xtensor.ones(3))
+    with pytest.warns(UserWarning, match="twice was captured 1 times and runs eagerly"):
+        for size in (4, 5, 6, 7, 8):
+            assert compiled(xtensor.ones(size)).tolist() == [2.0] * size

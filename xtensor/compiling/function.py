@@ -91,20 +91,29 @@ class Entry:
 class Compiled:
     """A function, its programs, and when it runs which.
 
-    reasons: why it runs eagerly, by the form of its arguments.
+    most: how many programs it captures. reasons: why it runs eagerly, by the form of its arguments.
     """
 
     def __init__(
-        self, function: Callable[..., Any], fullgraph: bool = False, dynamic: bool | None = None
+        self,
+        function: Callable[..., Any],
+        fullgraph: bool = False,
+        dynamic: bool | None = None,
+        most: int | None = None,
+        name: str | None = None,
     ) -> None:
         self.function = function
         self.fullgraph = fullgraph
         self.dynamic = dynamic
+        self.most = LIMIT if most is None else most
         _all.add(self)
-        self.name = getattr(function, "__name__", type(function).__name__)
         owner = getattr(function, "__self__", None)
-        if owner is not None:
+        if name is not None:
+            self.name = name
+        elif owner is not None:
             self.name = type(owner).__name__
+        else:
+            self.name = getattr(function, "__name__", type(function).__name__)
         self.forget()
 
     def forget(self) -> None:
@@ -115,7 +124,7 @@ class Compiled:
         self.missed: dict[str, int] = {}
         self.warm = False
         self.gave_up = False
-        self.limit = LIMIT
+        self.limit = self.most
         self.told = False
         self.later = 0
         self.follower = Follower(self.function)
@@ -208,7 +217,7 @@ class Compiled:
             if not self.told:
                 self.told = True
                 checks.warn(
-                    f"xtensor.compile: {self.name} has {LIMIT} programs, and keeps {SIZES}. {self._differed()}",
+                    f"xtensor.compile: {self.name} has {self.limit} programs, and keeps {SIZES}. {self._differed()}",
                     UserWarning,
                 )
             del self.entries[SIZES - 1 :]

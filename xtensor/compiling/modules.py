@@ -26,11 +26,17 @@ class OptimizedModule(Module):
     _orig_mod: Module
 
     def __init__(
-        self, module: Module, fullgraph: bool = False, dynamic: bool | None = None, eager: bool = False
+        self,
+        module: Module,
+        eager: bool = False,
+        fullgraph: bool = False,
+        dynamic: bool | None = None,
+        recompile_limit: int | None = None,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self._orig_mod = module
-        self._how = fullgraph, dynamic, eager
+        self._how = None if eager else (fullgraph, dynamic, recompile_limit, name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """A call of the original."""
@@ -40,9 +46,8 @@ class OptimizedModule(Module):
         """The original's calls, compiled; made when they are first asked for."""
         found = self.__dict__.get("_call")
         if found is None:
-            fullgraph, dynamic, eager = self._how
             call = self._orig_mod._call_impl
-            found = call if eager else capture.compiler[0](call, fullgraph=fullgraph, dynamic=dynamic)
+            found = call if self._how is None else capture.compiler[0](call, *self._how)
             self._call = found
         return found
 

@@ -206,7 +206,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     """The negative log-likelihood of classes `(N, *)` under log-probabilities `(N, C, *)`."""
 def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """The input divided by its p-norm over `dim`, or by `eps` where that is larger."""
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """One-hot vectors, along a new last dimension, of class numbers."""
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
     """The tensor padded around its last dimensions: pairs of sizes, the last dimension first; negative ones crop."""

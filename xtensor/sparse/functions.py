@@ -206,16 +206,16 @@ def dsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return mm(mat1, mat2)
 
 
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse matrix and a dense one, as a sparse tensor.
 
-    Shape: `input` `(n, k)`, `mat` `(k, m)`, result `(n, m)`.
+    Shape: `input` `(n, k)`, `mat2` `(k, m)`, result `(n, m)`.
 
     Raises: RuntimeError for dense tensors, and where sizes do not fit.
     """
     if not isinstance(input, SparseTensor):
         raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
-    return products.smm(input, mat)
+    return products.smm(input, mat2)
 
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:

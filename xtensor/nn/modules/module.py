@@ -544,7 +544,8 @@ class Module(StateDict, Calls):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Have calls of this module run as one program, and their backward as another; arguments as those of `xtensor.compile`."""
-        options = {name: kwargs[name] for name in ("fullgraph", "dynamic") if name in kwargs}
+        known = ("fullgraph", "dynamic", "recompile_limit", "name")
+        options = {name: kwargs[name] for name in known if name in kwargs}
         self._compiled_call_impl = (
             None if kwargs.get("disable") else capture.compiler[0](self._call_impl, **options)
         )

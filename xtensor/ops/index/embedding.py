@@ -130,12 +130,12 @@ def one_hot_kernel(tensor: Array, num_classes: int) -> Array:
 
 
 @of_tensors()
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """One-hot vectors, along a new last dimension, of class numbers.
 
     Without `num_classes` the largest class is read from the device.
 
-    Shape: `tensor` `(*)` of int64; result `(*, num_classes)`.
+    Shape: `input` `(*)` of int64; result `(*, num_classes)`.
 
     Raises: TypeError for arguments of other kinds; RuntimeError for a class that is negative or not below
     `num_classes`, and for other dtypes than int64.
@@ -144,17 +144,17 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    if tensor.dtype is not dtypes.int64:
+    if input.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    array = array_of(tensor)
-    if tensor.numel() == 0:
+    array = array_of(input)
+    if input.numel() == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
     elif num_classes == -1 or readable(array):
         if not in_bounds(array, 2**62, False):
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:
-            num_classes = int(tensor.max().item()) + 1
+            num_classes = int(input.max().item()) + 1
         elif num_classes < 1 or not in_bounds(array, num_classes, False):
             raise RuntimeError("Class values must be smaller than num_classes.")
-    return one_hot_kernel(tensor, num_classes)
+    return one_hot_kernel(input, num_classes)

@@ -50,7 +50,7 @@ def det(input: Array) -> Array:
 
     Raises: RuntimeError for bool and integer tensors.
 
-    >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
+    >>> xtensor.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
     tensor(-1.)
     """
     checks.check_square("linalg.det", input)
@@ -90,6 +90,31 @@ def slogdet(input: Array) -> tuple[Array, ...]:
         return jnp.ones(lead, input.dtype), jnp.zeros(lead, jnp.real(input).dtype)
     sign, log = jnp.linalg.slogdet(input)
     return sign, log
+
+
+@of_tensors("linalg_det")
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices, as `det`.
+
+    Shape: `A` `(*, n, n)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
+
+    >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
+    tensor(-1.)
+    """
+    return det(A, out=out)
+
+
+@of_tensors("linalg_slogdet")
+def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The signs and the logarithms of the absolute values of determinants, as `slogdet`.
+
+    Shape: `A` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
+    """
+    return slogdet(A, out=out)
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -174,10 +199,10 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_
     return InvEx(*made)
 
 
-def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices.
 
-    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+    Shape: `A` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is singular; differs from PyTorch on an accelerator: infinities and NaN.
 
     Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
@@ -186,12 +211,19 @@ def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    made, info = inverses(input)
+    made, info = inverses(A)
     check_info("linalg.inv", info, SINGULAR)
     return given(made, out, "general")
 
 
-inverse = inv
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices, as `linalg.inv`.
+
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
+    """
+    return inv(input, out=out)
 
 
 def is_vector_case(a: Any, b: Any) -> bool:
@@ -351,21 +383,23 @@ def solve_triangular(
 
 
 @of_tensors()
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The X with `A @ X == input`, given the Cholesky factor L of A.
+def cholesky_solve(
+    input: Tensor, input2: Tensor, upper: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The X with `A @ X == input`, given A's Cholesky factor `input2`.
 
-    Shape: `input` `(*, n, k)`, `L` `(*, n, n)`, result `(*, n, k)`.
+    Shape: `input` `(*, n, k)`, `input2` `(*, n, n)`, result `(*, n, k)`.
 
     Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; TypeError for bool and
     integer tensors.
     """
-    input, L = cast_for(input, L, cpu="float32")
-    for name, x in (("b", input), ("u", L)):
+    input, input2 = cast_for(input, input2, cpu="float32")
+    for name, x in (("b", input), ("u", input2)):
         if x.dim() < 2:
             raise RuntimeError(
                 f"{name} should have at least 2 dimensions, but has {x.dim()} dimensions instead"
             )
-    rows, n = tuple(sizes_of(L))[-2:]
+    rows, n = tuple(sizes_of(input2))[-2:]
     if rows != n:
         raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {n} matrices")
     if sizes_of(input)[-2] != n:
@@ -374,29 +408,29 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
             f"{sizes_of(input)[-2]} by {sizes_of(input)[-1]}"
         )
     if upper:
-        half = solve_triangular(L.mH, input, upper=False)
-        return given(solve_triangular(L, half, upper=True), out, name="cholesky_solve")
-    half = solve_triangular(L, input, upper=False)
-    return given(solve_triangular(L.mH, half, upper=True), out, name="cholesky_solve")
+        half = solve_triangular(input2.mH, input, upper=False)
+        return given(solve_triangular(input2, half, upper=True), out, name="cholesky_solve")
+    half = solve_triangular(input2, input, upper=False)
+    return given(solve_triangular(input2.mH, half, upper=True), out, name="cholesky_solve")
 
 
 @of_tensors()
-def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of matrices given by their Cholesky factors.
 
-    Shape: `L` `(*, n, n)`, result `(*, n, n)`.
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
 
     Raises: TypeError for arguments of other kinds; TypeError for bool and integer tensors.
     """
-    (L,) = cast_for(L, cpu="float32")
-    if L.dim() < 2:
+    (input,) = cast_for(input, cpu="float32")
+    if input.dim() < 2:
         raise RuntimeError("cholesky_inverse: The input tensor A must have at least 2 dimensions.")
-    rows, n = tuple(sizes_of(L))[-2:]
+    rows, n = tuple(sizes_of(input))[-2:]
     if rows != n:
         raise RuntimeError(
             f"cholesky_inverse: A must be batches of square matrices, but they are {rows} by {n} matrices"
         )
-    zeros = (L.detach().diagonal(dim1=-2, dim2=-1) == 0).to(dtypes.int32)
+    zeros = (input.detach().diagonal(dim1=-2, dim2=-1) == 0).to(dtypes.int32)
     # The number of the first 0 of the diagonal, from 1; 0 where there is none.
     info = zeros.argmax(-1).add(1).mul(zeros.amax(-1)) if n else zeros.sum(-1)
     check_info(
@@ -404,8 +438,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
         info,
         "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
     )
-    eye = (L.new_ones((n,))).diag().expand(tuple(sizes_of(L)))
-    return given(cholesky_solve(eye, L, upper), out, name="cholesky_inverse")
+    eye = (input.new_ones((n,))).diag().expand(tuple(sizes_of(input)))
+    return given(cholesky_solve(eye, input, upper), out, name="cholesky_inverse")
 
 
 # ---- powers and exponentials ---------------------------------------------------------------------------------------
@@ -557,4 +591,4 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     return jnp.sum(jnp.conj(a) * b, axis=checks.wrap_dim(dim, a.ndim)).astype(a.dtype)
 
 
-attach_methods(cholesky_inverse, cholesky_solve, logdet, matrix_power, det=det, inverse=inv, slogdet=slogdet)
+attach_methods(cholesky_inverse, cholesky_solve, logdet, matrix_power, inverse, det=det, slogdet=slogdet)

@@ -112,15 +112,15 @@ def householder_product(input: Array, tau: Array) -> Array:
     return product_of(input, tau)
 
 
-def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of a product of Householder reflectors; see `linalg.householder_product`.
 
-    Shape: `input` `(*, n, m)`, `tau` `(*, k)`, result `(*, n, m)`.
+    Shape: `input` `(*, n, m)`, `input2` `(*, k)`, result `(*, n, m)`.
 
     Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
     for bool and integer tensors.
     """
-    return householder_product(input, tau, out=out)
+    return householder_product(input, input2, out=out)
 
 
 def multiplied(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
@@ -134,17 +134,19 @@ def multiplied(input: Array, tau: Array, other: Array, left: bool, transpose: bo
 
 
 def _ormqr_input_grad(
-    grad: Array, input: Array, tau: Array, other: Array, left: bool, transpose: bool
+    grad: Array, input: Array, input2: Array, input3: Array, left: bool, transpose: bool
 ) -> Any:
-    return reflectors_pulled(multiplied, 0, grad, input, tau, other, left, transpose)
+    return reflectors_pulled(multiplied, 0, grad, input, input2, input3, left, transpose)
 
 
-def _ormqr_tau_grad(grad: Array, input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Any:
-    return reflectors_pulled(multiplied, 1, grad, input, tau, other, left, transpose)
+def _ormqr_tau_grad(
+    grad: Array, input: Array, input2: Array, input3: Array, left: bool, transpose: bool
+) -> Any:
+    return reflectors_pulled(multiplied, 1, grad, input, input2, input3, left, transpose)
 
 
-def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpose: bool) -> Array:
-    return multiplied(input, tau, grad, left, not transpose)
+def _ormqr_other_grad(grad: Array, input: Array, input2: Array, left: bool, transpose: bool) -> Array:
+    return multiplied(input, input2, grad, left, not transpose)
 
 
 @general(
@@ -154,43 +156,43 @@ def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpo
     name="ormqr",
     columns=(0,),
     node="Ormqr",
-    derivatives=dict(input=_ormqr_input_grad, tau=_ormqr_tau_grad, other=_ormqr_other_grad),
+    derivatives=dict(input=_ormqr_input_grad, input2=_ormqr_tau_grad, input3=_ormqr_other_grad),
 )
-def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
-    """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors.
+def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Array:
+    """`Q @ input3` (`input3 @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors.
 
-    Shape: `input` `(*, n, k)`, `tau` `(*, min(n, k))`, `other` `(*, n, m)` (`(*, m, n)` where not `left`);
-    result as `other`.
+    Shape: `input` `(*, n, k)`, `input2` `(*, min(n, k))`, `input3` `(*, n, m)` (`(*, m, n)` where not `left`);
+    result as `input3`.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
     """
     name = "torch.ormqr"
-    for label, x in (("input", input), ("other", other)):
+    for label, x in (("input", input), ("other", input3)):
         if x.ndim < 2:
             raise RuntimeError(f"{name}: {label} must have at least 2 dimensions.")
     side = -2 if left else -1
-    if tau.ndim and other.shape[side] < tau.shape[-1]:
+    if input2.ndim and input3.shape[side] < input2.shape[-1]:
         raise RuntimeError(f"{name}: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
-    if other.shape[side] != input.shape[-2]:
+    if input3.shape[side] != input.shape[-2]:
         raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
-    check_reflectors(name, input, tau)
-    if tau.shape[-1] > input.shape[-1]:
+    check_reflectors(name, input, input2)
+    if input2.shape[-1] > input.shape[-1]:
         raise RuntimeError(
             f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
-    if input.shape[:-2] != other.shape[:-2]:
+    if input.shape[:-2] != input3.shape[:-2]:
         raise RuntimeError(
-            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other.shape[:-2])}"
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(input3.shape[:-2])}"
         )
     own = dtype_of(input)
-    for label, x in (("tau", tau), ("other", other)):
+    for label, x in (("tau", input2), ("other", input3)):
         if dtype_of(x) is not own:
             raise RuntimeError(
                 f"{name}: Expected input and {label} to have the same dtype, but input has dtype {own.scalar_name} and "
                 f"{label} has dtype {dtype_of(x).scalar_name}"
             )
     check_lapack("ormqr_cpu", own)
-    return multiplied(input, tau, other, left, transpose)
+    return multiplied(input, input2, input3, left, transpose)
 
 
 @general(

@@ -80,7 +80,7 @@ def tensorsolve(
 
 @of_tensors()
 def triangular_solve(
-    b: Tensor,
+    input: Tensor,
     A: Tensor,
     upper: bool = True,
     transpose: bool = False,
@@ -88,15 +88,15 @@ def triangular_solve(
     *,
     out: Any = None,
 ) -> return_types.triangular_solve:
-    """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place.
+    """The X with `A @ X == input` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place.
 
-    Shape: `b` `(*, n, k)`, `A` `(*, n, n)`; solution `(*, n, k)` and the copy `(*, n, n)`.
+    Shape: `input` `(*, n, k)`, `A` `(*, n, n)`; solution `(*, n, k)` and the copy `(*, n, n)`.
 
     Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; TypeError for bool and
     integer tensors.
     """
-    b, A = cast_for(b, A, cpu="float32")
-    for name, x in (("b", b), ("A", A)):
+    input, A = cast_for(input, A, cpu="float32")
+    for name, x in (("b", input), ("A", A)):
         if x.dim() < 2:
             raise RuntimeError(
                 f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.dim()} dimensions "
@@ -105,13 +105,13 @@ def triangular_solve(
     m, n = tuple(sizes_of(A))[-2:]
     if m != n:
         raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} matrices")
-    if n != sizes_of(b)[-2]:
+    if n != sizes_of(input)[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {n} by {n} but each b matrix is "
-            f"{sizes_of(b)[-2]} by {sizes_of(b)[-1]}"
+            f"{sizes_of(input)[-2]} by {sizes_of(input)[-1]}"
         )
     turned = A.mT if transpose else A
-    solution = solve_triangular(turned, b, upper=upper is not transpose, unitriangular=unitriangular)
+    solution = solve_triangular(turned, input, upper=upper is not transpose, unitriangular=unitriangular)
     copied = (
         A.expand((*tuple(sizes_of(solution))[:-2], n, n)).mT.contiguous().mT
     )  # by columns, as LAPACK takes it

@@ -118,20 +118,20 @@ RESULT_TYPE = (
     "Tensor tensor, Number other",
     "Number scalar1, Number scalar2",
 )
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+def result_type(tensor: Any, other: Any) -> dtypes.dtype:
     """The dtype in which an operation on two tensors or numbers computes.
 
     Raises: TypeError for arguments of other kinds.
     """
     operands = []
-    for value in (tensor1, tensor2):
+    for value in (tensor, other):
         if isinstance(value, Tensor):
             operands.append((value.dtype, dtypes.DIM if value.dim() else dtypes.ZERO_DIM))
         else:
             try:
                 operands.append((dtypes.scalar_dtype(value), dtypes.WRAPPED))
             except TypeError:
-                raise checks.combination_error("result_type", (tensor1, tensor2), {}, RESULT_TYPE) from None
+                raise checks.combination_error("result_type", (tensor, other), {}, RESULT_TYPE) from None
     return dtypes.result_type_of(operands)
 
 
