@@ -289,8 +289,8 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees as radians; RuntimeError for complex input."""
 def dequantize(input: Any) -> Any:
     """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
-def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinants of square matrices."""
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices, as `linalg.det`."""
 def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
 def detach_copy(input: Tensor) -> Tensor:
@@ -921,8 +921,8 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
     """A copy of `input[start:end:step]` in one dimension."""
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of `input` with `src` at `start:end:step` of a dimension."""
-def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
-    """The signs and the logarithms of the absolute values of determinants."""
+def slogdet(input: Tensor, *, out: Any = None) -> return_types.slogdet:
+    """The signs and the logarithms of the absolute values of determinants, as `linalg.slogdet`."""
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', beta: float = 1.0) -> Tensor:
     """The squared difference over `2 * beta` where it is below `beta`, else the absolute one less half of it."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:

@@ -20,7 +20,7 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`."""
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinants of square matrices, as `det`."""
+    """The determinants of square matrices."""
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices, as a view: of the last two dimensions by default."""
 def eig(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eig:
@@ -71,8 +71,8 @@ def pinv(input: Tensor, rcond: float | Tensor | None = None, hermitian: bool = F
     """The Moore-Penrose inverses; singular values up to `max(atol, rtol * largest)` count as zero."""
 def qr(A: Tensor, mode: str = 'reduced', *, out: Any = None) -> return_types.linalg_qr:
     """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out)."""
-def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """The signs and the logarithms of the absolute values of determinants, as `slogdet`."""
+def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
+    """The signs and the logarithms of the absolute values of determinants."""
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == B` (`X @ A == B` where not `left`), for batches of square A."""
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> return_types.linalg_solve_ex:

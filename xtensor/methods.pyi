@@ -453,8 +453,8 @@ class Methods:
         """How many dimensions there are: all are dense."""
     def dequantize(self) -> Any:
         """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
-    def det(self, *, out: Tensor | None = None) -> Tensor:
-        """The determinants of square matrices."""
+    def det(self) -> Tensor:
+        """The determinants of square matrices, as `linalg.det`."""
     def detach(self) -> Tensor:
         """The same memory and version, cut off from the graph."""
     def detach_(self) -> Tensor:
@@ -1120,8 +1120,8 @@ class Methods:
         """In-place version of `sinh`."""
     def slice_scatter(self, src: Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> Tensor:
         """A copy of `input` with `src` at `start:end:step` of a dimension."""
-    def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
-        """The signs and the logarithms of the absolute values of determinants."""
+    def slogdet(self, *, out: Any = None) -> return_types.slogdet:
+        """The signs and the logarithms of the absolute values of determinants, as `linalg.slogdet`."""
     def smm(self, mat2: Tensor) -> Tensor:
         """The product of a sparse matrix and a dense one, as a sparse tensor."""
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:

@@ -114,6 +114,9 @@ class nanmedian_dim(NamedTuple):
 class qr(NamedTuple):
     Q: Tensor
     R: Tensor
+class slogdet(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
 class sort(NamedTuple):
     values: Tensor
     indices: Tensor

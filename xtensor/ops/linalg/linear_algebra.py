@@ -43,30 +43,30 @@ __all__ = [
 
 
 @general(out="exact", name="linalg_det", node="LinalgDet", derivatives=FROM_KERNEL)
-def det(input: Array) -> Array:
+def linalg_det(A: Array) -> Array:
     """The determinants of square matrices.
 
-    Shape: `input` `(*, n, n)`, result `(*)`.
+    Shape: `A` `(*, n, n)`, result `(*)`.
 
     Raises: RuntimeError for bool and integer tensors.
 
-    >>> xtensor.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
+    >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
     tensor(-1.)
     """
-    checks.check_square("linalg.det", input)
-    check_floating("linalg.det", input, "lu_cpu")
-    return jnp.linalg.det(input) if input.shape[-1] else jnp.ones(input.shape[:-2], input.dtype)
+    checks.check_square("linalg.det", A)
+    check_floating("linalg.det", A, "lu_cpu")
+    return jnp.linalg.det(A) if A.shape[-1] else jnp.ones(A.shape[:-2], A.dtype)
 
 
-def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
+def _slogdet_grad(grads: Any, results: Any, A: Array) -> Array:
     """`g * A^-H`; for complex matrices the sign turns with the imaginary part."""
     gsign, glog = grads
-    n = input.shape[-1]
-    g = glog.astype(input.dtype)
-    if jnp.iscomplexobj(input):
-        g = g - 1j * jnp.imag(jnp.conj(gsign) * results[0]).astype(input.dtype)
-    eye = jnp.broadcast_to(jnp.eye(n, dtype=input.dtype), input.shape)
-    return g[..., None, None] * jnp.linalg.solve(adjoint(input), eye)
+    n = A.shape[-1]
+    g = glog.astype(A.dtype)
+    if jnp.iscomplexobj(A):
+        g = g - 1j * jnp.imag(jnp.conj(gsign) * results[0]).astype(A.dtype)
+    eye = jnp.broadcast_to(jnp.eye(n, dtype=A.dtype), A.shape)
+    return g[..., None, None] * jnp.linalg.solve(adjoint(A), eye)
 
 
 @general(
@@ -74,47 +74,50 @@ def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
     name="linalg_slogdet",
     node="LinalgSlogdet",
     returns=("sign", "logabsdet"),
-    derivatives=dict(input=_slogdet_grad),
+    derivatives=dict(A=_slogdet_grad),
 )
-def slogdet(input: Array) -> tuple[Array, ...]:
+def linalg_slogdet(A: Array) -> tuple[Array, ...]:
     """The signs and the logarithms of the absolute values of determinants.
-
-    Shape: `input` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
-
-    Raises: RuntimeError for bool and integer tensors.
-    """
-    checks.check_square("linalg.slogdet", input)
-    check_floating("linalg.slogdet", input)
-    if input.shape[-1] == 0:
-        lead = input.shape[:-2]
-        return jnp.ones(lead, input.dtype), jnp.zeros(lead, jnp.real(input).dtype)
-    sign, log = jnp.linalg.slogdet(input)
-    return sign, log
-
-
-@of_tensors("linalg_det")
-def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinants of square matrices, as `det`.
-
-    Shape: `A` `(*, n, n)`, result `(*)`.
-
-    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
-
-    >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
-    tensor(-1.)
-    """
-    return det(A, out=out)
-
-
-@of_tensors("linalg_slogdet")
-def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """The signs and the logarithms of the absolute values of determinants, as `slogdet`.
 
     Shape: `A` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
 
+    Raises: RuntimeError for bool and integer tensors.
+    """
+    checks.check_square("linalg.slogdet", A)
+    check_floating("linalg.slogdet", A)
+    if A.shape[-1] == 0:
+        lead = A.shape[:-2]
+        return jnp.ones(lead, A.dtype), jnp.zeros(lead, jnp.real(A).dtype)
+    sign, log = jnp.linalg.slogdet(A)
+    return sign, log
+
+
+@of_tensors()
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices, as `linalg.det`.
+
+    Shape: `input` `(*, n, n)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
+
+    >>> xtensor.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
+    tensor(-1.)
+    """
+    return linalg_det(input)
+
+
+Slogdet: Any = structure("slogdet", ("sign", "logabsdet"))
+
+
+@of_tensors()
+def slogdet(input: Tensor, *, out: Any = None) -> return_types.slogdet:
+    """The signs and the logarithms of the absolute values of determinants, as `linalg.slogdet`.
+
+    Shape: `input` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
+
     Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
-    return slogdet(A, out=out)
+    return Slogdet(*linalg_slogdet(input, out=out))
 
 
 def logdet(input: Tensor) -> Tensor:
@@ -222,6 +225,10 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
 
     Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
+
+    >>> xtensor.inverse(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
     """
     return inv(input, out=out)
 
@@ -591,4 +598,4 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     return jnp.sum(jnp.conj(a) * b, axis=checks.wrap_dim(dim, a.ndim)).astype(a.dtype)
 
 
-attach_methods(cholesky_inverse, cholesky_solve, logdet, matrix_power, inverse, det=det, slogdet=slogdet)
+attach_methods(cholesky_inverse, cholesky_solve, det, inverse, logdet, matrix_power, slogdet)
