@@ -2,13 +2,17 @@
 
 import copy
 import operator
+import os
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xtensor
+from xtensor.host.elements import element
 from xtensor.host.numbers import HostNumber, exactly
 from xtensor.operators.operator import REGISTRY
 from xtensor.storage import HostValues
@@ -474,3 +478,49 @@ def test_a_view_that_is_folded_again() -> None:
     assert xtensor.vmap(lambda row: row.sum())(x).tolist() == [6, 0, 38]
     y = xtensor.from_numpy(np.ones((2, 2), np.float32))
     assert y[1].sum().item() == 2
+
+
+@pytest.mark.parametrize("dtype", ("bool", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"))
+def test_an_element_is_the_number_that_numpy_shows(dtype: str) -> None:
+    info = np.finfo(dtype) if dtype[0] == "f" else None
+    ends = (
+        [0, 1]
+        if dtype == "bool"
+        else [np.iinfo(dtype).min, np.iinfo(dtype).max]
+        if info is None
+        else [info.tiny, np.nan]
+    )
+    values = np.array([*ends, 1, 0] * 258, dtype)[:1031]
+    array = xtensor.from_numpy(values.copy()).clone()._xt_storage.array
+    for at in (0, 1, 2, 1030):
+        found, expected = element(array, at), values.item(at)
+        assert type(found) is type(expected)
+        assert repr(found) == repr(expected)
+
+
+def test_an_element_that_is_not_to_be_had() -> None:
+    for dtype in (xtensor.bfloat16, xtensor.complex64):
+        array = xtensor.ones(3, dtype=dtype)._xt_storage.array
+        assert element(array, 1) is None
+        assert xtensor.ones(3, dtype=dtype)[1].item() == 1
+    taken = (xtensor.ones(1031) * 2)._xt_storage.array
+    assert element(taken, 5) == 2.0
+    taken.delete()
+    assert element(taken, 5) is None
+
+
+def test_elements_of_an_array_on_several_devices() -> None:
+    script = """
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+import xtensor
+from xtensor.host.elements import element
+mesh = Mesh(np.array(jax.devices()), ("a",))
+values = np.arange(8.0, dtype=np.float32)
+for spec, expected in ((PartitionSpec("a"), {None}), (PartitionSpec(), {None, 5.0})):
+    array = jax.device_put(values, NamedSharding(mesh, spec))
+    assert element(array, 5) in expected
+assert element(jax.device_put(values, jax.devices()[1]), 5) == 5.0
+"""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, **flags})

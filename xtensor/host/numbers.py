@@ -23,6 +23,7 @@ from ..xla.cache import BoundedCache
 from ..xla.levels import tracing
 from ..xla.pending import Pending
 from ..xla.threads import others
+from .elements import element
 
 __all__ = [
     "THERE",
@@ -106,12 +107,23 @@ def memory_of(storage: Storage) -> np.ndarray[Any, Any] | None:
     raw = storage.raw
     if type(raw) is HostValues:
         return raw.memory if raw.device is HOME else None
+    return np.asarray(raw) if is_there(storage, raw) else None
+
+
+def is_there(storage: Storage, raw: Any) -> bool:
+    """Whether what a storage holds is an array on the first CPU that is computed."""
     # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
     if type(raw) is not ARRAY or type(storage) not in OWN or others or raw.is_deleted():
-        return None
-    if devices.of_array(raw) is not HOME or not raw.is_ready():
-        return None
-    return np.asarray(raw)
+        return False
+    return devices.of_array(raw) is HOME and raw.is_ready()
+
+
+def number_of(storage: Storage, offset: int) -> Any:
+    """The number at a place of a storage, as `memory_of` has it."""
+    raw = storage.raw
+    if type(raw) is HostValues:
+        return raw.memory.item(offset) if raw.device is HOME else None
+    return element(raw, offset) if is_there(storage, raw) else None
 
 
 def numbers_at(storage: Storage, view: View, offsets: Iterable[int]) -> list[Any] | None:
@@ -217,11 +229,17 @@ def known_number(tensor: Tensor) -> Any:
         kind = type(raw)
     segments.state.reads += kind is ARRAY
     if view is None:
-        return np.asarray(raw).item() if kind is ARRAY and not raw.shape else None
+        if kind is not ARRAY or raw.shape:
+            return None
+        found = element(raw, 0)
+        return np.asarray(raw).item() if found is None else found
     if view.sizes or view.conj or view.neg or view.dtype.numpy != raw.dtype:
         return None
     if kind is ARRAY:
-        return np.asarray(raw).item(view.offset) if devices.of_array(raw).type == "cpu" else None
+        found = element(raw, view.offset)
+        if found is None and devices.of_array(raw).type == "cpu":
+            return np.asarray(raw).item(view.offset)
+        return found
     return raw.memory.item(view.offset) if kind is HostValues else None
 
 
@@ -233,7 +251,6 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     dtype: Any = None
     plain = True
     numbers: list[Any] = []
-    last = memory = None
     for value in values:
         kind = type(value)
         if kind is Tensor:
@@ -255,11 +272,9 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                     return None
                 if view is not None and (view.dtype.numpy != own or view.neg):
                     return None
-                if storage is not last:
-                    last, memory = storage, memory_of(storage)
-                if memory is None:
+                found = number_of(storage, 0 if view is None else view.offset)
+                if found is None:
                     return None
-                found = memory.item(0 if view is None else view.offset)
             if dtype is None:
                 dtype = own
             elif dtype != own:
