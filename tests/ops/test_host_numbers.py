@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import xtensor
-from xtensor.host.elements import element
+from xtensor.host.elements import element, elements
 from xtensor.host.numbers import HostNumber, exactly
 from xtensor.operators.operator import REGISTRY
 from xtensor.storage import HostValues
@@ -496,17 +496,22 @@ def test_an_element_is_the_number_that_numpy_shows(dtype: str) -> None:
         found, expected = element(array, at), values.item(at)
         assert type(found) is type(expected)
         assert repr(found) == repr(expected)
+    for at, count in ((0, 1), (1, 31), (1027, 4), (5, 257), (0, 0), (1031, 0)):
+        found = xtensor.from_numpy(values.copy()).clone()[at : at + count].tolist()
+        expected = values[at : at + count].tolist()
+        assert list(map(type, found)) == list(map(type, expected))
+        assert repr(found) == repr(expected)
 
 
 def test_an_element_that_is_not_to_be_had() -> None:
     for dtype in (xtensor.bfloat16, xtensor.complex64):
         array = xtensor.ones(3, dtype=dtype)._xt_storage.array
-        assert element(array, 1) is None
+        assert element(array, 1) is elements(array, 1, 2) is None
         assert xtensor.ones(3, dtype=dtype)[1].item() == 1
     taken = (xtensor.ones(1031) * 2)._xt_storage.array
     assert element(taken, 5) == 2.0
     taken.delete()
-    assert element(taken, 5) is None
+    assert element(taken, 5) is elements(taken, 5, 2) is None
 
 
 def test_elements_of_an_array_on_several_devices() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["element"]
+from ..xla.cache import BoundedCache
+
+__all__ = ["element", "elements"]
 
 READ: dict[Any, tuple[Callable[..., tuple[Any, ...]], int]] = {
     np.dtype(code): (struct.Struct(code).unpack_from, struct.calcsize(code)) for code in "?bBhHiIqQefd"
@@ -29,3 +31,33 @@ def element(array: Any, offset: int) -> Any:
         return read(array, offset * size)[0]
     except BufferError:
         return None
+
+
+def elements(array: Any, offset: int, count: int) -> list[Any] | None:
+    """As `element`, of so many in a row; None of many, too, where NumPy is as fast."""
+    found = READERS[array.dtype, count]
+    if found is None:
+        return None
+    read, size = found
+    try:
+        return list(read(array, offset * size))
+    except BufferError:
+        return None
+
+
+class Readers(BoundedCache[tuple[Any, int], Any]):
+    """As `READ` has them, of so many elements."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: tuple[Any, int]) -> Any:
+        dtype, count = key
+        known = dtype in READ and count <= MANY
+        self[key] = made = (
+            (struct.Struct(f"{count}{dtype.char}").unpack_from, dtype.itemsize) if known else None
+        )
+        return made
+
+
+READERS = Readers(256)
+MANY = 256

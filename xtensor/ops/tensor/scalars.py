@@ -10,11 +10,13 @@ import numpy as np
 
 from ... import checks
 from ...engine import modes
+from ...host.elements import elements
 from ...host.numbers import known_number
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import of_tensors
-from ...storage import MetaArray, WrapperArray
-from ...tensor import Tensor, asks_grad, host_array
+from ...storage import HostValues, MetaArray, WrapperArray
+from ...tensor import ARRAY, Tensor, asks_grad, host_array, plain_in
+from ...xla import segments
 from ...xla.levels import batches_of
 
 __all__ = ["is_nonzero"]
@@ -73,7 +75,20 @@ def tolist(self: Tensor) -> Any:
         raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
     if type(self._xt_storage.raw) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return host_array(self).tolist()
+    found = listed(self)
+    return host_array(self).tolist() if found is None else found
+
+
+def listed(tensor: Tensor) -> list[Any] | None:
+    """The values of a view of one dimension whose few elements lie one after the other in XLA's memory; None of others."""
+    view, storage = tensor._xt_view, tensor._xt_storage
+    if view is None or len(view.sizes) != 1 or view.strides != (1,) or type(storage.raw) is HostValues:
+        return None
+    array = storage.array
+    if type(array) is not ARRAY or not plain_in(view, array):
+        return None
+    segments.state.reads += 1
+    return elements(array, view.offset, view.sizes[0])
 
 
 def at_once(self: Tensor) -> Any:
