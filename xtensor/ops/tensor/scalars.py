@@ -87,8 +87,9 @@ def listed(tensor: Tensor) -> list[Any] | None:
     array = storage.array
     if type(array) is not ARRAY or not plain_in(view, array):
         return None
-    segments.state.reads += 1
-    return elements(array, view.offset, view.sizes[0])
+    found = elements(array, view.offset, view.sizes[0])
+    segments.state.reads += found is not None
+    return found
 
 
 def at_once(self: Tensor) -> Any:
