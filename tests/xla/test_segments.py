@@ -33,6 +33,8 @@ N = 1031
 def together() -> Iterator[None]:
     """Calls wait, and every structure has its program at once."""
     state = structures.state
+    executor.wait()
+    workers.wait()  # a program that is compiled meanwhile has calls wait again
     before = state.on, state.hot, state.background
     segments.enable(True)
     state.hot, state.background = 1, False

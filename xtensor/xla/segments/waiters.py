@@ -45,9 +45,9 @@ def wait({parameters}):
     segment = state.segment
     if segment is None or others:
         if not state.idle or pass_by(number) or others:
-            return program({arguments})
+            return program({parameters})
         segment = state.segment
-{keys}
+{flat}{keys}
     calls = segment.calls
     node = calls[-1][0].next.get((number, {names}))
     if node is None:
@@ -60,7 +60,7 @@ def wait({parameters}):
         if node.unpaid < 0:
             pass_first(node)
         if len(calls) == 1:
-            return program({arguments})
+            return program({parameters})
         return odd(({arguments}))
 {results}
     if len(calls) > state.most or node.ends:{keep}
@@ -127,6 +127,10 @@ class Waiter:
         # Forms whose programs were there when they came first.
         self.met: BoundedCache[Any, bool] = BoundedCache(256)
 
+    def again(self, args: tuple[Any, ...]) -> Any:
+        """The call, once more."""
+        return self.function(*args) if self.lengths is None else self.function(*grouped(self.lengths, args))
+
     def at_once(self, args: tuple[Any, ...]) -> Any:
         """A call that does not wait."""
         flat = [a if type(a) is Array else come(a) for a in args]
@@ -139,7 +143,7 @@ class Waiter:
             segment.finish()
             state.tree = Tree()
             begin()
-            return (self.function(*args),)
+            return (self.again(args),)
         parent = segment.calls[-1][0]
         forms = tuple([None if a is None else interned(a.aval) for a in args])
         held = tuple([None if a is None else (f, a.committed) for a, f in zip(args, forms)])
@@ -168,7 +172,7 @@ class Waiter:
                     if processors() > 1:  # it begins while the program goes on
                         workers.submit(made)
                 if state.segment is not segment:  # it has run meanwhile
-                    return (self.function(*args),)
+                    return (self.again(args),)
             sources = tuple([n if i or n is None else 0 for n, i in zip(names, inner, strict=True)])
             node = parent.next[key] = Node(parent, self, signature, sources)
             tree.count += 1
@@ -334,7 +338,7 @@ def waiter(program: Any, count: int, tree: Any, traced: bool = True, gain: float
     made = getattr(program, "_xt_waiter", None)
     if made is not None:
         return made
-    made = program._xt_waiter = flat_waiter(program, count, tree, traced, None, gain)
+    made = program._xt_waiter = made_waiter(program, count, tree, traced, None, gain)
     return made
 
 
@@ -350,19 +354,13 @@ def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
         if found is None:
             if len(known) >= LENGTHS:
                 return program(*map(settled, args))
-            found = known[lengths] = flat_waiter(program, sum(map(abs, lengths)), tree, True, lengths)
-        flat: list[Any] = []
-        for a in args:
-            if type(a) is tuple:
-                flat += a
-            else:
-                flat.append(a)
-        return found(*flat)
+            found = known[lengths] = made_waiter(program, sum(map(abs, lengths)), tree, True, lengths)
+        return found(*args)
 
     return wait
 
 
-def flat_waiter(
+def made_waiter(
     program: Any,
     count: int,
     tree: Any,
@@ -370,16 +368,28 @@ def flat_waiter(
     lengths: tuple[int, ...] | None = None,
     gain: float = 1.0,
 ) -> Callable[..., Any]:
-    """The function that has calls with so many arguments laid flat wait."""
+    """The function that has calls wait with so many arguments, counted as they are laid flat."""
     if state.first:
         wake_first()
     single = tree is not None and tree == SINGLE
     called = Waiter(program, single, next(_number), traced, lengths, gain)
-    arguments = "".join([f"a{i}, " for i in range(count)])
+    names = [f"a{i}" for i in range(count)]
+    arguments = "".join([f"{name}, " for name in names])
+    given, rest = list[str](), iter(names)
+    flat = ""
+    for place, length in enumerate([-1] * count if lengths is None else lengths):
+        if length < 0:
+            given.append(next(rest))
+            continue
+        given.append(f"p{place}")
+        if length:
+            flat += f"    {', '.join([next(rest) for _ in range(length)])}, = p{place}\n"
+    parameters = "".join([f"{name}, " for name in given])
     check = CHECK if jax.device_count() > 1 or jax.devices()[0].platform != "cpu" else ""
     text = WAIT.format(
-        parameters=arguments,
+        parameters=parameters,
         arguments=arguments,
+        flat=flat,
         keys="".join(
             [
                 KEY.format(i=i, arguments=arguments, check=check.format(i=i, arguments=arguments))
@@ -408,7 +418,7 @@ def flat_waiter(
         "pass_by": pass_by,
         "pass_first": pass_first,
         "pended": pended,
-        "program": program if lengths is None else lambda *flat: program(*grouped(lengths, flat)),
+        "program": program,
         "state": state,
         "unflatten": None if tree is None else tree.unflatten,
     }
