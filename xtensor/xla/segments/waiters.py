@@ -346,15 +346,17 @@ def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
     """As `waiter`, of a program of which some arguments are tuples."""
     if not state.on or getattr(program, "_xt_program", None) is None:
         return prompt(program)
-    known: dict[tuple[int, ...], Any] = {}
+    known: dict[Any, Any] = {}
 
     def wait(*args: Any) -> Any:
-        lengths = tuple([len(a) if type(a) is tuple else -1 for a in args])
-        found = known.get(lengths)
+        single = len(args) == 1 and type(args[0]) is tuple
+        key = len(args[0]) if single else tuple([len(a) if type(a) is tuple else -1 for a in args])
+        found = known.get(key)
         if found is None:
             if len(known) >= LENGTHS:
                 return program(*map(settled, args))
-            found = known[lengths] = made_waiter(program, sum(map(abs, lengths)), tree, True, lengths)
+            lengths = (key,) if single else key
+            found = known[key] = made_waiter(program, sum(map(abs, lengths)), tree, True, lengths)
         return found(*args)
 
     return wait
