@@ -33,6 +33,8 @@ ROWS = [
         strides=False,
     ),
     Row("inverse", SQUARES, numpy=np.linalg.inv, strides=False, covers=("linalg_inv_ex",), **PLAIN),
+    Row("det", SQUARES, numpy=np.linalg.det, **PLAIN),
+    Row("slogdet", SQUARES, numpy=np.linalg.slogdet, **PLAIN),
     Row("linalg_det", SQUARES, reference="linalg.det", numpy=np.linalg.det, **PLAIN),
     Row("linalg_slogdet", SQUARES, reference="linalg.slogdet", numpy=np.linalg.slogdet, **PLAIN),
     Row(
