@@ -493,7 +493,7 @@ def test_an_element_is_the_number_that_numpy_shows(dtype: str) -> None:
     values = np.array([*ends, 1, 0] * 258, dtype)[:1031]
     array = xtensor.from_numpy(values.copy()).clone()._xt_storage.array
     for at in (0, 1, 2, 1030):
-        found, expected = element(array, at), values.item(at)
+        found, expected = element(array, at, array.dtype), values.item(at)
         assert type(found) is type(expected)
         assert repr(found) == repr(expected)
     for at, count in ((0, 1), (1, 31), (1027, 4), (5, 257), (0, 0), (1031, 0)):
@@ -506,12 +506,12 @@ def test_an_element_is_the_number_that_numpy_shows(dtype: str) -> None:
 def test_an_element_that_is_not_to_be_had() -> None:
     for dtype in (xtensor.bfloat16, xtensor.complex64):
         array = xtensor.ones(3, dtype=dtype)._xt_storage.array
-        assert element(array, 1) is elements(array, 1, 2) is None
+        assert element(array, 1, array.dtype) is elements(array, 1, 2, array.dtype) is None
         assert xtensor.ones(3, dtype=dtype)[1].item() == 1
     taken = (xtensor.ones(1031) * 2)._xt_storage.array
-    assert element(taken, 5) == 2.0
+    assert element(taken, 5, taken.dtype) == 2.0
     taken.delete()
-    assert element(taken, 5) is elements(taken, 5, 2) is None
+    assert element(taken, 5, taken.dtype) is elements(taken, 5, 2, taken.dtype) is None
 
 
 def test_elements_of_an_array_on_several_devices() -> None:
@@ -524,8 +524,8 @@ mesh = Mesh(np.array(jax.devices()), ("a",))
 values = np.arange(8.0, dtype=np.float32)
 for spec, expected in ((PartitionSpec("a"), {None}), (PartitionSpec(), {None, 5.0})):
     array = jax.device_put(values, NamedSharding(mesh, spec))
-    assert element(array, 5) in expected
-assert element(jax.device_put(values, jax.devices()[1]), 5) == 5.0
+    assert element(array, 5, array.dtype) in expected
+assert element(jax.device_put(values, jax.devices()[1]), 5, values.dtype) == 5.0
 """
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, **flags})

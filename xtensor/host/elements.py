@@ -18,12 +18,12 @@ READ: dict[Any, tuple[Callable[..., tuple[Any, ...]], int]] = {
 """How an element of a dtype that Python's numbers stand for is read, and its bytes; `struct` and NumPy have the same names for them."""
 
 
-def element(array: Any, offset: int) -> Any:
+def element(array: Any, offset: int, dtype: Any) -> Any:
     """The number at a place of a dense array; None where it does not lie in one piece of memory that Python sees, or has been given up.
 
-    A program that makes it is waited for.
+    dtype: the array's, as NumPy has it. A program that makes it is waited for.
     """
-    found = READ.get(array.dtype)
+    found = READ.get(dtype)
     if found is None:
         return None
     read, size = found
@@ -33,9 +33,9 @@ def element(array: Any, offset: int) -> Any:
         return None
 
 
-def elements(array: Any, offset: int, count: int) -> list[Any] | None:
+def elements(array: Any, offset: int, count: int, dtype: Any) -> list[Any] | None:
     """As `element`, of so many in a row; None of many, too, where NumPy is as fast."""
-    found = READERS[array.dtype, count]
+    found = READERS[dtype, count]
     if found is None:
         return None
     read, size = found

@@ -118,14 +118,6 @@ def is_there(storage: Storage, raw: Any) -> bool:
     return devices.of_array(raw) is HOME and raw.is_ready()
 
 
-def number_of(storage: Storage, offset: int) -> Any:
-    """The number at a place of a storage, as `memory_of` has it."""
-    raw = storage.raw
-    if type(raw) is HostValues:
-        return raw.memory.item(offset) if raw.device is HOME else None
-    return element(raw, offset) if is_there(storage, raw) else None
-
-
 def numbers_at(storage: Storage, view: View, offsets: Iterable[int]) -> list[Any] | None:
     """The numbers that views of no dimensions, otherwise as `view`, will show; None where they are not there yet, or not looked at."""
     dtype = storage.raw.dtype
@@ -231,12 +223,12 @@ def known_number(tensor: Tensor) -> Any:
     if view is None:
         if kind is not ARRAY or raw.shape:
             return None
-        found = element(raw, 0)
+        found = element(raw, 0, raw.dtype)
         return np.asarray(raw).item() if found is None else found
     if view.sizes or view.conj or view.neg or view.dtype.numpy != raw.dtype:
         return None
     if kind is ARRAY:
-        found = element(raw, view.offset)
+        found = element(raw, view.offset, view.dtype.numpy)
         if found is None and devices.of_array(raw).type == "cpu":
             return np.asarray(raw).item(view.offset)
         return found
@@ -251,6 +243,7 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     dtype: Any = None
     plain = True
     numbers: list[Any] = []
+    last = None
     for value in values:
         kind = type(value)
         if kind is Tensor:
@@ -272,9 +265,18 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                     return None
                 if view is not None and (view.dtype.numpy != own or view.neg):
                     return None
-                found = number_of(storage, 0 if view is None else view.offset)
-                if found is None:
-                    return None
+                offset = 0 if view is None else view.offset
+                if type(raw) is HostValues:
+                    if raw.device is not HOME:
+                        return None
+                    found = raw.memory.item(offset)
+                else:
+                    if storage is not last and not is_there(storage, raw):
+                        return None
+                    last = storage
+                    found = element(raw, offset, own)
+                    if found is None:
+                        return None
             if dtype is None:
                 dtype = own
             elif dtype != own:

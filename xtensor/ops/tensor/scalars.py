@@ -87,7 +87,7 @@ def listed(tensor: Tensor) -> list[Any] | None:
     array = storage.array
     if type(array) is not ARRAY or not plain_in(view, array):
         return None
-    found = elements(array, view.offset, view.sizes[0])
+    found = elements(array, view.offset, view.sizes[0], view.dtype.numpy)
     segments.state.reads += found is not None
     return found
 
