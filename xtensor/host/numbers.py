@@ -115,7 +115,19 @@ def is_there(storage: Storage, raw: Any) -> bool:
     # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
     if type(raw) is not ARRAY or type(storage) not in OWN or others or raw.is_deleted():
         return False
-    return devices.of_array(raw) is HOME and raw.is_ready()
+    return (id(raw.sharding) in homes or is_home(raw)) and raw.is_ready()
+
+
+homes: BoundedCache[int, Any] = BoundedCache(64)
+"""Shardings of arrays on the first CPU, by their addresses."""
+
+
+def is_home(array: Any) -> bool:
+    """Whether an array lies on the first CPU."""
+    if devices.of_array(array) is not HOME:
+        return False
+    homes[id(array.sharding)] = array.sharding
+    return True
 
 
 def numbers_at(storage: Storage, view: View, offsets: Iterable[int]) -> list[Any] | None:
@@ -244,6 +256,8 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     plain = True
     numbers: list[Any] = []
     last = None
+    known: Any = None  # the dtype that was looked at last: hashing one takes as long as adding two numbers
+    real = False
     for value in values:
         kind = type(value)
         if kind is Tensor:
@@ -253,16 +267,22 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                 if raw.device is not HOME or not held(value):
                     return None
                 own, found = raw.dtype, raw.value
+                if own is not known:
+                    known, real = own, own in NORMAL
             elif type(view) is NumberView and view.number_at == storage.writes and type(raw) in THERE:
                 own, found = raw.dtype, view.number
-                if own in NORMAL and not exact.floats:
-                    return None
+                if own is not known:
+                    known, real = own, own in NORMAL
+                    if real and not exact.floats:
+                        return None
             elif type(raw) not in THERE or (raw.shape if view is None else view.sizes):
                 return None
             else:
                 own = raw.dtype
-                if own not in RANGES and (own not in NORMAL or not exact.floats):
-                    return None
+                if own is not known:
+                    known, real = own, own in NORMAL
+                    if not (exact.floats if real else own in RANGES):
+                        return None
                 if view is not None and (view.dtype.numpy != own or view.neg):
                     return None
                 offset = 0 if view is None else view.offset
@@ -281,7 +301,7 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                 dtype = own
             elif dtype != own:
                 return None
-            if own in NORMAL and asks_grad(value):
+            if real and asks_grad(value):
                 return None
             numbers.append(found)
         elif kind is int or kind is bool or kind is float:
@@ -291,7 +311,7 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
             return None
     if dtype is None or capture.watchers or tracing.recorder is not None:
         return None
-    if dtype in NORMAL:
+    if real:
         return of_floats(exact, values, numbers, dtype) if exact.floats else None
     least, most = RANGES[dtype]
     if not plain:
