@@ -350,7 +350,7 @@ def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
 
     def wait(*args: Any) -> Any:
         single = len(args) == 1 and type(args[0]) is tuple
-        key = len(args[0]) if single else tuple([len(a) if type(a) is tuple else -1 for a in args])
+        key: Any = len(args[0]) if single else tuple([len(a) if type(a) is tuple else -1 for a in args])
         found = known.get(key)
         if found is None:
             if len(known) >= LENGTHS:
