@@ -132,6 +132,8 @@ def meet_many(count: int, every: int, several: bool = False) -> Iterator[Report]
 
     several: whether one program may serve several sizes, as it does ordinarily.
     """
+    xtensor.plans.plans.executor.wait()
+    segments.workers.wait()  # what was begun before is none of these
     before = sizes.enabled()
     sizes.enable(several)
     working = WorkingSet()
