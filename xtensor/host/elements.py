@@ -18,6 +18,10 @@ READ: dict[Any, tuple[Callable[..., tuple[Any, ...]], int]] = {
 """How an element of a dtype that Python's numbers stand for is read, and its bytes; `struct` and NumPy have the same names for them."""
 
 
+UNSEEN = (BufferError, struct.error)
+"""What `struct` raises where an array has no memory that it sees, or less than a view of it was made for."""
+
+
 def element(array: Any, offset: int, dtype: Any) -> Any:
     """The number at a place of a dense array; None where it does not lie in one piece of memory that Python sees, or has been given up.
 
@@ -29,7 +33,7 @@ def element(array: Any, offset: int, dtype: Any) -> Any:
     read, size = found
     try:
         return read(array, offset * size)[0]
-    except BufferError:
+    except UNSEEN:
         return None
 
 
@@ -41,7 +45,7 @@ def elements(array: Any, offset: int, count: int, dtype: Any) -> list[Any] | Non
     read, size = found
     try:
         return list(read(array, offset * size))
-    except BufferError:
+    except UNSEEN:
         return None
 
 

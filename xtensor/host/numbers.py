@@ -115,19 +115,7 @@ def is_there(storage: Storage, raw: Any) -> bool:
     # An array that a write has taken away is not to be asked, and another thread's write may take it any time.
     if type(raw) is not ARRAY or type(storage) not in OWN or others or raw.is_deleted():
         return False
-    return (id(raw.sharding) in homes or is_home(raw)) and raw.is_ready()
-
-
-homes: BoundedCache[int, Any] = BoundedCache(64)
-"""Shardings of arrays on the first CPU, by their addresses."""
-
-
-def is_home(array: Any) -> bool:
-    """Whether an array lies on the first CPU."""
-    if devices.of_array(array) is not HOME:
-        return False
-    homes[id(array.sharding)] = array.sharding
-    return True
+    return devices.of_array(raw) is HOME and raw.is_ready()
 
 
 def numbers_at(storage: Storage, view: View, offsets: Iterable[int]) -> list[Any] | None:

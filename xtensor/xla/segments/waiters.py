@@ -60,7 +60,7 @@ def wait({parameters}):
         if node.unpaid < 0:
             pass_first(node)
         if len(calls) == 1:
-            return program({parameters})
+            return program({grouped})
         return odd(({arguments}))
 {results}
     if len(calls) > state.most or node.ends:{keep}
@@ -377,21 +377,15 @@ def made_waiter(
     called = Waiter(program, single, next(_number), traced, lengths, gain)
     names = [f"a{i}" for i in range(count)]
     arguments = "".join([f"{name}, " for name in names])
-    given, rest = list[str](), iter(names)
-    flat = ""
-    for place, length in enumerate([-1] * count if lengths is None else lengths):
-        if length < 0:
-            given.append(next(rest))
-            continue
-        given.append(f"p{place}")
-        if length:
-            flat += f"    {', '.join([next(rest) for _ in range(length)])}, = p{place}\n"
-    parameters = "".join([f"{name}, " for name in given])
+    pieces = grouped(lengths, names)
+    laid = [f"({''.join([f'{name}, ' for name in p])})" if type(p) is tuple else p for p in pieces]
+    given = [f"p{i}" if type(p) is tuple else p for i, p in enumerate(pieces)]
     check = CHECK if jax.device_count() > 1 or jax.devices()[0].platform != "cpu" else ""
     text = WAIT.format(
-        parameters=parameters,
+        parameters="".join([f"{name}, " for name in given]),
         arguments=arguments,
-        flat=flat,
+        flat="".join([f"    {p} = {name}\n" for p, name in zip(laid, given, strict=True) if p is not name]),
+        grouped="".join([f"{p}, " for p in laid]),
         keys="".join(
             [
                 KEY.format(i=i, arguments=arguments, check=check.format(i=i, arguments=arguments))
