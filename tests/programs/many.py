@@ -49,17 +49,17 @@ ROUNDS = 20
 
 
 class Report(NamedTuple):
-    """The process after so many signatures: megabytes, maps, microseconds of a round, programs made again, signatures a second."""
+    """The process after so many signatures: megabytes, maps, microseconds of a round, names of programs made again, signatures a second."""
 
     signatures: int
     memory: float
     maps: int
     round: float
-    again: int
+    again: tuple[str, ...]
     rate: float
 
     def __str__(self) -> str:
-        return f"{self.signatures:>10}{self.memory:>10.0f}{self.maps:>8}{self.round:>11.0f}{self.again:>8}{self.rate:>9.1f}"
+        return f"{self.signatures:>10}{self.memory:>10.0f}{self.maps:>8}{self.round:>11.0f}{len(self.again):>8}{self.rate:>9.1f}"
 
 
 HEAD = f"{'signatures':>10}{'RSS MB':>10}{'maps':>8}{'round us':>11}{'again':>8}{'per s':>9}"
@@ -127,24 +127,30 @@ class WorkingSet:
         np.testing.assert_array_equal(self.run(), self.expected)
 
 
+def settle() -> None:
+    """Wait for all that threads are making."""
+    xtensor.plans.plans.executor.wait()
+    segments.workers.wait()
+
+
 def meet_many(count: int, every: int, several: bool = False) -> Iterator[Report]:
     """Meet so many signatures; a report at the start and after every so many.
 
     several: whether one program may serve several sizes, as it does ordinarily.
     """
-    xtensor.plans.plans.executor.wait()
-    segments.workers.wait()  # what was begun before is none of these
+    settle()
     before = sizes.enabled()
     sizes.enable(several)
     working = WorkingSet()
-    again, within = 0, False
+    again: list[str] = []
+    within = False
 
     def told(name: str) -> Callable[[bool | None], None]:
-        nonlocal again
         # What often came is a program of its own from then on, for the first time. And what was compiled the quick way is compiled for good
         # by a thread, where nothing else was for a while, as when this process was stopped.
         first = name.startswith("segment_of_") or threading.current_thread().name == f"{OWN}compiles again"
-        again += within and not first
+        if within and not first:
+            again.append(f"{name} by {threading.current_thread().name}")
         return lambda _: None
 
     def timed() -> float:
@@ -161,11 +167,12 @@ def meet_many(count: int, every: int, several: bool = False) -> Iterator[Report]
         for met, (name, shape) in enumerate(signatures()):
             if met % BETWEEN == 0 or met in (count, since + every):
                 segments.finish()
+                settle()  # what the signatures began is none of the working set's
                 within = True
                 working.check()
                 if met in (0, count, since + every):
                     now = time.perf_counter()
-                    yield Report(met, memory(), maps(), timed(), again, (met - since) / (now - began))
+                    yield Report(met, memory(), maps(), timed(), tuple(again), (met - since) / (now - began))
                     began, since = time.perf_counter(), met
                 within = False
             if met == count:
@@ -212,7 +219,9 @@ def main(arguments: list[str] | None = None) -> int:
             if report.round > options.slower * first.round:
                 passed["speed"] = f"{report.round:.0f} us a round, at first {first.round:.0f}"
             if report.again:
-                passed["again"] = f"{report.again} programs in use were made again"
+                passed["again"] = (
+                    f"{len(report.again)} programs in use were made again: {', '.join(report.again[:8])}"
+                )
         print(f"compile cache: {compile_cache.stats()}")
         compile_cache.set_directory(None)
     for what, how in passed.items():
