@@ -114,7 +114,8 @@ class View:
     """Geometry over a storage, and what autograd must know of a view.
 
     base: the tensor this is a differentiable view of, or None. attr_version: the version at which `_xt_edge` was right.
-    cached: the values read last, good while `storage.writes == cached_at`.
+    cached: the values read last, good while `storage.writes == cached_at`. number: that of a view of no dimensions, known to the
+    host while `storage.writes == number_at`.
     """
 
     __slots__ = (
@@ -127,6 +128,8 @@ class View:
         "creation",
         "dtype",
         "neg",
+        "number",
+        "number_at",
         "offset",
         "recipe",
         "sizes",
@@ -146,6 +149,8 @@ class View:
     recipe: Any
     cached: Any
     cached_at: int
+    number: Any
+    number_at: int
 
 
 def make_view(
@@ -171,7 +176,7 @@ def make_view(
     view.attr_version = 0
     view.recipe = None
     view.cached = None
-    view.cached_at = -1
+    view.cached_at = view.number_at = -1
     return view
 
 

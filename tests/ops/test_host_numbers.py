@@ -170,13 +170,29 @@ def test_what_is_answered_by_programs() -> None:
 
 
 def test_an_array_that_another_thread_took_away() -> None:
-    i = xtensor.tensor([1, 2, 3, 4])[2]
+    x = xtensor.tensor([1, 2, 3, 4])
+    i, j = x[2], x[3]
     exact = REGISTRY["add"].exact
     assert exact is not None
     made = exactly(exact, (i, 1, 1))
     assert made is not None and made.item() == 4
-    i._xt_storage.array.delete()
-    assert exactly(exact, (i, 1, 1)) is None  # the program is asked, which takes it again
+    x._xt_storage.array.delete()
+    assert exactly(exact, (j, 1, 1)) is None  # the program is asked, which takes it again
+    made = exactly(exact, (i, 1, 1))
+    assert made is not None and made.item() == 4  # seen before that
+
+
+def test_a_number_that_was_seen_is_not_what_numpy_writes_later() -> None:
+    x = xtensor.tensor([1.0, 2.0, 3.0])
+    i, j = x[0], x[1]
+    assert not i > j and i + j == 3
+    memory = x.numpy()
+    memory[0] = 7
+    assert i > j and i + j == 9
+    x[1] = 8
+    assert not i > j and memory[1] == 8
+    x.mul_(-1)
+    assert i > j
 
 
 def test_a_value_that_is_written_between() -> None:

@@ -316,6 +316,48 @@ def test_numpy_rules(index: Any) -> None:
 # ---- views ---------------------------------------------------------------------------------------------------------
 
 
+def basic_item(draw: random.Random) -> Any:
+    """A part of an index that makes a view, inside or outside of a dimension of up to four."""
+    kind = draw.randrange(8)
+    if kind < 3:
+        return draw.randrange(-4, 4)
+    if kind < 5:
+        bounds = [None, *range(-6, 7)]
+        return slice(draw.choice(bounds), draw.choice(bounds), draw.choice([None, 1, 1, 2, 3]))
+    return (None, ..., np.int64(draw.randrange(-3, 3)))[kind - 5]
+
+
+def seen_of_view(lib: Any, shape: tuple[int, ...], order: list[int], index: Any, grad: bool) -> Any:
+    """Sizes, strides, offset and node of a view, and its base after a write; or the error."""
+    base = lib.arange(int(np.prod(shape)), dtype=lib.float32).reshape(shape).permute(order)
+    x = base.requires_grad_() if grad else base
+    try:
+        view = x[index]
+        if not grad:
+            x[index] = -1
+    except (IndexError, ValueError) as error:
+        return type(error), str(error)
+    node = None if view.grad_fn is None else type(view.grad_fn).__name__
+    return tuple(view.shape), view.stride(), view.storage_offset(), node, base.tolist()
+
+
+def test_views_are_those_of_torch(torch: Any, full: bool) -> None:
+    """Sizes, strides, offset, node and errors of basic indices; and what a write through them leaves."""
+    draw = random.Random(27)
+    for _ in range(20000 if full else 2000):
+        shape = tuple(draw.randrange(0 if draw.random() < 0.1 else 1, 5) for _ in range(draw.randrange(4)))
+        order = draw.sample(range(len(shape)), len(shape))
+        grad = draw.random() < 0.2
+        index: Any = tuple([basic_item(draw) for _ in range(draw.randrange(5))])
+        if index.count(...) > 1:
+            continue
+        if len(index) == 1 and draw.random() < 0.7:
+            index = index[0]
+
+        found, expected = (seen_of_view(lib, shape, order, index, grad) for lib in (xt, torch))
+        assert found == expected, (shape, order, index, grad)
+
+
 def test_basic_parts_are_views() -> None:
     x = xt.tensor(data_for((2, 3, 4)))
     y = x[1, ..., None, ::2]

@@ -9,6 +9,7 @@ XLA's programs take for zero.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -27,9 +28,9 @@ from .elements import element
 
 __all__ = [
     "THERE",
+    "BOOL",
     "Exact",
     "HostNumber",
-    "NumberView",
     "exactly",
     "held",
     "known_number",
@@ -94,14 +95,6 @@ OWN = frozenset((Storage, LazyStorage))
 """The classes of storages whose arrays nobody else writes."""
 
 
-class NumberView(View):
-    """A view of no dimensions whose number is known, good while `storage.writes == number_at` and the storage holds an array."""
-
-    __slots__ = ("number", "number_at")
-    number: Any
-    number_at: int
-
-
 def memory_of(storage: Storage) -> np.ndarray[Any, Any] | None:
     """The elements of a storage on the first CPU, not to be written; None where they are not there yet."""
     raw = storage.raw
@@ -116,6 +109,20 @@ def is_there(storage: Storage, raw: Any) -> bool:
     if type(raw) is not ARRAY or type(storage) not in OWN or others or raw.is_deleted():
         return False
     return devices.of_array(raw) is HOME and raw.is_ready()
+
+
+def is_there_still(storage: Storage, raw: Any) -> bool:
+    """`is_there`, asked again and again of a storage that loops go through; what was there stays so until it is written."""
+    seen = _seen[0]() is storage and _seen[1] == storage.writes
+    if seen and type(raw) is ARRAY and type(storage) in OWN and not others:
+        return True
+    if not is_there(storage, raw):
+        return False
+    _seen[:] = weakref.ref(storage), storage.writes
+    return True
+
+
+_seen: list[Any] = [lambda: None, -1]
 
 
 def numbers_at(storage: Storage, view: View, offsets: Iterable[int]) -> list[Any] | None:
@@ -209,7 +216,7 @@ def known_number(tensor: Tensor) -> Any:
     view, storage = tensor._xt_view, tensor._xt_storage
     raw = storage.raw
     kind = type(raw)
-    if type(view) is NumberView and view.number_at == storage.writes and kind in THERE:
+    if view is not None and view.number_at == storage.writes and kind in THERE:
         return view.number
     if kind is HostNumber:
         return raw.value if held(tensor) else None
@@ -243,7 +250,6 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     dtype: Any = None
     plain = True
     numbers: list[Any] = []
-    last = None
     known: Any = None  # the dtype that was looked at last: hashing one takes as long as adding two numbers
     real = False
     for value in values:
@@ -251,27 +257,25 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
         if kind is Tensor:
             view, storage = value._xt_view, value._xt_storage
             raw = storage.raw
-            if type(raw) is HostNumber:
+            own = raw.dtype
+            if own is not known:
+                known, real = own, own in NORMAL
+            if view is not None and view.number_at == storage.writes and type(raw) in THERE:
+                if real and not exact.floats:
+                    return None
+                found = view.number
+            elif type(raw) is HostNumber:
                 if raw.device is not HOME or not held(value):
                     return None
-                own, found = raw.dtype, raw.value
-                if own is not known:
-                    known, real = own, own in NORMAL
-            elif type(view) is NumberView and view.number_at == storage.writes and type(raw) in THERE:
-                own, found = raw.dtype, view.number
-                if own is not known:
-                    known, real = own, own in NORMAL
-                    if real and not exact.floats:
-                        return None
+                found = raw.value
             elif type(raw) not in THERE or (raw.shape if view is None else view.sizes):
                 return None
             else:
-                own = raw.dtype
-                if own is not known:
-                    known, real = own, own in NORMAL
-                    if not (exact.floats if real else own in RANGES):
-                        return None
-                if view is not None and (view.dtype.numpy != own or view.neg):
+                if not (exact.floats if real else own in RANGES):
+                    return None
+                if view is not None and (
+                    view.neg or (view.dtype.numpy is not own and view.dtype.numpy != own)
+                ):
                     return None
                 offset = 0 if view is None else view.offset
                 if type(raw) is HostValues:
@@ -279,15 +283,16 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                         return None
                     found = raw.memory.item(offset)
                 else:
-                    if storage is not last and not is_there(storage, raw):
+                    if not (is_there(storage, raw) if view is None else is_there_still(storage, raw)):
                         return None
-                    last = storage
                     found = element(raw, offset, own)
                     if found is None:
                         return None
+                if view is not None and type(storage) in OWN:
+                    view.number, view.number_at = found, storage.writes
             if dtype is None:
                 dtype = own
-            elif dtype != own:
+            elif own is not dtype and own != dtype:
                 return None
             if real and asks_grad(value):
                 return None
@@ -300,7 +305,7 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
     if dtype is None or capture.watchers or tracing.recorder is not None:
         return None
     if real:
-        return of_floats(exact, values, numbers, dtype) if exact.floats else None
+        return of_floats(exact, values, numbers, dtype, plain) if exact.floats else None
     least, most = RANGES[dtype]
     if not plain:
         for value in values:
@@ -322,14 +327,15 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
 
 
 def of_floats(
-    exact: Exact, values: tuple[Any, ...], numbers: list[Any], dtype: np.dtype[Any]
+    exact: Exact, values: tuple[Any, ...], numbers: list[Any], dtype: np.dtype[Any], plain: bool
 ) -> Tensor | None:
-    """`exactly` of floats and of Python's numbers beside them."""
+    """`exactly` of floats and, unless plain, of Python's numbers beside them."""
     least, most = NORMAL[dtype]
     short = dtype == FLOAT
-    for at, value in enumerate(numbers):
+    for value in numbers:
         if value and not least <= abs(value) <= most:
             return None
+    for at, value in () if plain else enumerate(numbers):
         if type(values[at]) is Tensor:
             continue
         if at > 1:  # `alpha`

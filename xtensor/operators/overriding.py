@@ -358,6 +358,7 @@ class Overridden(View):
 
     # Values that were read are not kept.
     cached_at = property(lambda self: -1, lambda self, value: None)  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
+    number_at = property(lambda self: -1, lambda self, value: None)  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
 
 
 _view = vars(Tensor)["_xt_view"]
@@ -372,7 +373,7 @@ def _set_view(tensor: Tensor, view: View | None) -> None:
     if type(view) is not Overridden:
         own = object.__new__(Overridden)
         for name in View.__slots__:
-            if name != "cached_at":
+            if name not in ("cached_at", "number", "number_at"):
                 setattr(own, name, getattr(view, name))
         view = own
     _view.__set__(tensor, view)

@@ -26,7 +26,7 @@ from ..engine import anomaly, modes, profiler
 from ..engine.graph import Replayable, next_sequence_nr
 from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
 from ..geometry.layout import make
-from ..host.numbers import NumberView, numbers_at
+from ..host.numbers import numbers_at
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -58,15 +58,30 @@ from .operator import MANY
 from .overriding import answer, armed, claimed
 from .schema import MISSING, Array, Arrays, Number
 
-__all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
+__all__ = ["VIEWS", "ViewOperator", "alias_of", "known", "view"]
 
 new = object.__new__
 FROM_NUMPY = dtypes.FROM_NUMPY
+state, NO_GRAD = modes.state, modes.NO_GRAD
 VIEWS: dict[str, ViewOperator] = {}
+KNOWN = 1024
+"""Geometries that a view operator keeps."""
+
+
+def known(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A geometry function `(sizes, strides, *arguments)` from offset 0, which keeps what it gave; without strides they are row-major."""
+
+    def found(sizes: tuple[int, ...], strides: tuple[int, ...] | None, *args: Any) -> Any:
+        return make(Geometry(sizes, contiguous_strides(sizes) if strides is None else strides, 0), *args)
+
+    return bounded(KNOWN, typed=True)(found)
 
 
 class ViewOperator:
-    """A declared view: its geometry function, its node class and its public function."""
+    """A declared view: its geometry function, its node class and its public function.
+
+    known: the geometry function that keeps what it gave; None where the arguments differ from call to call.
+    """
 
     _xt_identity = ("name", "make")
 
@@ -77,10 +92,12 @@ class ViewOperator:
         node: str | Callable[[ViewNode], str] | None = None,
         multiple: bool = False,
         separate: bool = False,
+        varying: bool = False,
     ) -> None:
         self.kind = "view"
         self.name = name
         self.make = make
+        self.known = None if varying else known(make)
         self.multiple = multiple
         self.pieces: ViewOperator | None = None
         if separate:
@@ -369,10 +386,11 @@ def alias_of(
     """A differentiable view of `input` with the geometry `made`."""
     storage = input._xt_storage
     old = input._xt_view
+    mode = state.mode
     view = new(View)
     view.sizes, view.strides, view.offset = made
     view.recipe = view.cached = None
-    view.cached_at = -1
+    view.cached_at = view.number_at = -1
     if old is None:
         if storage.cover is None:
             storage.cover = weakref.ref(input)
@@ -392,14 +410,13 @@ def alias_of(
         view.base = input if old.base is None else old.base
         view.attr_version = counter.version
         view.creation = creation or old.creation
-        edge = None if modes.state.mode & modes.NO_GRAD else edge_of(input)
+        edge = None if mode & NO_GRAD else edge_of(input)
     result = new(Tensor)
     result._xt_storage = storage
     result._xt_view = view
     result._xt_edge = None
     result._xt_meta = None
-    mode = modes.state.mode
-    if mode & modes.NO_GRAD:
+    if mode & NO_GRAD:
         made_in = INFERENCE_VIEW if mode & modes.INFERENCE else NO_GRAD_VIEW
         view.creation = creation if creation == CUSTOM_FUNCTION else made_in
     elif edge is not None:
@@ -469,13 +486,12 @@ def alike(first: Tensor, made: list[Geometry]) -> tuple[Tensor, ...]:
     attr_version, creation = seen.attr_version, seen.creation
     writes = storage.writes
     numbers: Any = None if seen.sizes else numbers_at(storage, seen, [g.offset for g in made])
-    kind = View if numbers is None else NumberView
     results: list[Tensor] = []
     for g in made:
-        view = new(kind)
+        view = new(View)
         view.sizes, view.strides, view.offset = g
         view.recipe = view.cached = None
-        view.cached_at = -1
+        view.cached_at = view.number_at = -1
         view.dtype, view.conj, view.neg, view.counter, view.base = dtype, conj, neg, counter, base
         view.attr_version, view.creation = attr_version, creation
         result = new(Tensor)
@@ -498,13 +514,14 @@ def view(
     varargs: str | None = None,
     multiple: bool = False,
     separate: bool = False,
+    varying: bool = False,
     method: bool = True,
     signatures: tuple[str, ...] = (),
 ) -> Any:
     """Declare a view operator from its geometry function `(g, *arguments) -> Geometry`.
 
-    multiple: it gives a list of them; separate: and stands for as many single views. signatures: what an error lists, where
-    PyTorch has several.
+    multiple: it gives a list of them; separate: and stands for as many single views. varying: its arguments differ from call to
+    call, so that geometries are not kept. signatures: what an error lists, where PyTorch has several.
     """
     if make is None:
         return functools.partial(
@@ -515,10 +532,11 @@ def view(
             varargs=varargs,
             multiple=multiple,
             separate=separate,
+            varying=varying,
             method=method,
             signatures=signatures,
         )
-    op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate)
+    op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate, varying)
     op.doc = make.__doc__ = with_raises(op, inspect.signature(make).parameters)
     op.aliases = aliases
     op.signatures = signatures
@@ -537,6 +555,16 @@ def view_function(op: ViewOperator, varargs: str | None) -> Callable[..., Any]:
     return made
 
 
+KEPT = {
+    "int": "type({0}) is int",
+    "int | None": "({0} is None or type({0}) is int)",
+    "bool": "type({0}) is bool",
+    "Sequence[int]": "type({0}) is tuple and ints_alone(map(type, {0}))",
+    "Dims": "(type({0}) is int or type({0}) is tuple and ints_alone(map(type, {0})))",
+    "int | Sequence[int]": "(type({0}) is int or type({0}) is tuple and ints_alone(map(type, {0})))",
+    "Dims | None": "({0} is None or type({0}) is int or type({0}) is tuple and ints_alone(map(type, {0})))",
+}
+"""By annotation, what an argument is by which geometries are found again."""
 PARTS = "indices_or_sections"
 """A parameter that goes by the name of what it is, too."""
 
@@ -587,11 +615,14 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         if refused:
             lines += [f"if {' or '.join(refused)}:", f"    {unfit}"]
     for i, p in enumerate(parameters):
+        if "tuple" in KEPT.get(str(p.annotation), ""):
+            lines += [f"if type({p.name}) is list:", f"    {p.name} = tuple({p.name})"]
         if p.annotation in ("int", "int | None"):
             plain = f"type({p.name}) is not int" + (
                 "" if p.annotation == "int" else f" and {p.name} is not None"
             )
             lines += [f"if {plain}:", f"    {p.name} = whole_number(op, {i + 2}, {p.name!r}, {p.name})"]
+    kept = op.known is not None and all(str(p.annotation) in KEPT for p in parameters)
     lines += [
         "if state.mode > 1 or not isinstance(input, Tensor):",
         *(
@@ -604,19 +635,39 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         f"    return slow(op, input, ({names}))",
         "_v = input._xt_view",
         "if _v is None:",
-        "    _sizes = input._xt_storage.raw.shape",
-        "    _g = (_sizes, contiguous_strides(_sizes), 0)",
+        "    _sizes, _strides, _offset = input._xt_storage.raw.shape, None, 0",
         "elif type(_v) is View:",
-        "    _g = (_v.sizes, _v.strides, _v.offset)",
+        "    _sizes, _strides, _offset = _v.sizes, _v.strides, _v.offset",
         "else:",
         f"    return slow(op, input, ({names}))",
     ]
-    call = f"{'aliases_of' if op.multiple else 'alias_of'}(op, input, make(_g, {names}), ({names}))"
+    gives = "aliases_of" if op.multiple else "alias_of"
+    lines.append("try:")
+    if kept:
+        # An argument of another kind may be equal to one that is known, and yet refused.
+        plain = " and ".join([KEPT[str(p.annotation)].format(p.name) for p in parameters]) or "True"
+        lines += [f"    if {plain}:", f"        _made = known(_sizes, _strides, {names})"]
+        if op.multiple:
+            lines += [
+                "        if _offset:",
+                "            _made = [make_geometry(Geometry, (*g[:2], g[2] + _offset)) for g in _made]",
+            ]
+        else:
+            lines += [
+                "        _sizes, _strides, _at = _made",
+                "        _made = _sizes, _strides, _at + _offset",
+            ]
+        lines += [f"        return {gives}(op, input, _made, ({names}))"]
+    lines += [
+        "    if _strides is None:",
+        "        _strides = contiguous_strides(_sizes)",
+        f"    return {gives}(op, input, make((_sizes, _strides, _offset), {names}), ({names}))",
+        "except (AttributeError, TypeError):",
+    ]
     # What is missing, or too much, geometry meets as a type that it does not know.
     wrong = [f"{n} is MISSING" for n in needed]
     if varargs is not None:
         wrong.append(f"len({many}) > 1" + ("" if strict else f" and isinstance({many}[0], (tuple, list))"))
-    lines += ["try:", f"    return {call}", "except (AttributeError, TypeError):"]
     if wrong:
         lines += [f"    if {' or '.join(wrong)}:", f"        {unfit} from None"]
     lines += [f"    misfit(op, ({names}))", "    raise"]
@@ -631,8 +682,12 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         aliases_of=aliases_of,
         contiguous_strides=contiguous_strides,
         default_input=MISSING,
+        Geometry=Geometry,
+        known=op.known,
         make=op.make,
+        make_geometry=make,
         misfit=misfit,
+        ints_alone=frozenset((int,)).issuperset,
         op=op,
         slow=slow_view,
         state=modes.state,

@@ -67,11 +67,14 @@ class BoundedCache(dict[K, V]):
             return [self.pop(key, None) for key in oldest]
 
 
-def bounded(limit: int) -> Callable[[F], F]:
-    """A decorator that keeps what a function gave for its last `limit` signatures: the rarely used go first."""
+def bounded(limit: int, typed: bool = False) -> Callable[[F], F]:
+    """A decorator that keeps what a function gave for its last `limit` signatures: the rarely used go first.
+
+    typed: arguments of other types are others, though they are equal.
+    """
 
     def keep(function: F) -> F:
-        kept: Any = functools.lru_cache(maxsize=limit)(function)
+        kept: Any = functools.lru_cache(maxsize=limit, typed=typed)(function)
         _register(kept)
         return kept
 

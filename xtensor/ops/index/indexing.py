@@ -57,7 +57,18 @@ from ..tensor.conversion import copied_plainly
 from . import hostindex
 from .hostindex import Placed
 from .masks import masked_fill, masked_fill_, settable, shared_dims, warn_of_expanded
-from .subscript import ALIAS, COVERED, INT, INTS, is_mask, select_all, select_first, slice_first, subscript
+from .subscript import (
+    ALIAS,
+    BASIC,
+    COVERED,
+    PLACES,
+    UNSQUEEZE,
+    is_mask,
+    select_first,
+    slice_first,
+    subscript,
+    view_at,
+)
 
 __all__ = ["index_put", "index_put_", "masked_select"]
 
@@ -371,10 +382,15 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return select_first(self, index)
         if kind is slice:
             return slice_first(self, index)
-        if kind is tuple and 0 < len(index) <= len(sizes_of(self)):
-            kinds = set(map(type, index))
-            if kinds <= INTS:
-                return select_all(self, index if kinds == INT else tuple(map(int, index)))
+        if kind is tuple:
+            if index and PLACES.issuperset(map(type, index)):
+                return view_at(self, index)
+        elif index is None:
+            return UNSQUEEZE.function(self, 0)
+        elif index is ...:
+            return view_at(self, (index,))
+        elif kind in BASIC:
+            return select_first(self, int(index))
         if kind is Tensor and (index.dtype is dtypes.int64 or index.dtype is dtypes.int32):
             shape = sizes_of(index)
             storage = index._xt_storage
@@ -424,13 +440,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             assign(view, value)
         return
     plain = modes.state.mode <= 1 and not dispatching
-    if (
-        plain
-        and kind is tuple
-        and 0 < len(index) <= len(sizes_of(self))
-        and (kinds := set(map(type, index))) <= INTS
-    ):
-        assign(select_all(self, index if kinds == INT else tuple(map(int, index))), value)
+    if plain and kind is tuple and index and BASIC.issuperset(map(type, index)):
+        view = view_at(self, index)
+        assign(self if sizes_of(view) == sizes_of(self) else view, value)
         return
     if kind is slice and not sizes_of(self):
         slice_first(self, index)

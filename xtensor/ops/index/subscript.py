@@ -23,7 +23,18 @@ from ...xla.symbolic import Inconclusive, at_most, is_open
 from ..create.ingest import as_tensor, host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
-__all__ = ["COVERED", "INT", "INTS", "Pick", "is_mask", "select_all", "select_first", "subscript", "whole"]
+__all__ = [
+    "BASIC",
+    "COVERED",
+    "PLACES",
+    "Pick",
+    "is_mask",
+    "select_first",
+    "slice_first",
+    "subscript",
+    "view_at",
+    "whole",
+]
 
 Pick = Tensor | np.ndarray[Any, Any] | None
 
@@ -33,7 +44,10 @@ COVERED: Any = object()
 SELECT, SLICE, UNSQUEEZE = select.operator, slice_view.operator, unsqueeze.operator
 MAX = 2**63 - 1
 INT = {int}
-INTS = frozenset((int, np.int64, np.int32))
+BASIC = frozenset((int, np.int64, np.int32, slice))
+"""What takes a dimension, and makes a view."""
+PLACES = BASIC | {type(None), type(...)}
+BOUNDS = frozenset((int, type(None)))
 
 
 @view(name="alias", method=False)
@@ -187,24 +201,90 @@ def select_first(self: Tensor, number: int) -> Tensor:
     return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
 
 
-def select_all(self: Tensor, numbers: tuple[int, ...]) -> Tensor:
-    """`x[i, j, ...]` for ints, of which there are no more than dimensions; one view where no graph wants to see each."""
-    mode = modes.state.mode
-    if not mode & modes.NO_GRAD and edge_of(self) is not None:
-        return subscript(self, numbers)[0]
-    sizes, strides, offset = geometry_of(self)
-    at = 0
-    for place, number in enumerate(numbers):
-        at = place_of(number, place, sizes[place])
-        offset += at * strides[place]
-    taken = len(numbers)
-    return alias_of(SELECT, self, (sizes[taken:], strides[taken:], offset), (0, at))
+def view_at(self: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """`x[items]` for what makes views alone; one view where no graph wants to see each."""
+    v = self._xt_view
+    if v is None:
+        sizes, offset = self._xt_storage.raw.shape, 0
+        strides = contiguous_strides(sizes)
+    else:
+        sizes, strides, offset = v.sizes, v.strides, v.offset
+    dots = items.count(...)
+    ndim, taken = len(sizes), len(items) - dots - items.count(None)
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    if dots > 1 or ((v is not None or self._xt_edge is not None) and is_followed(self)):
+        view = subscript(self, items)[0]
+        return alias_of(ALIAS, self, (sizes, strides, offset), ()) if view is self else view
+    shape: list[Any] = []
+    steps: list[Any] = []
+    dim = 0
+    for item in items:
+        if type(item) is slice:
+            stride = strides[dim]
+            begin, length, step = span(item, sizes[dim])
+            offset += begin * stride
+            shape.append(length)
+            steps.append(stride * step)
+            dim += 1
+        elif item is None:
+            shape.append(1)
+            steps.append(sizes[dim] * strides[dim] if dim < ndim else 1)
+        elif item is ...:
+            rest = dim + ndim - taken
+            shape += sizes[dim:rest]
+            steps += strides[dim:rest]
+            dim = rest
+        else:
+            number, size = item if type(item) is int else int(item), sizes[dim]
+            if type(size) is not int or not -size <= number < size:
+                return subscript(self, items)[0]
+            offset += (number + size if number < 0 else number) * strides[dim]
+            dim += 1
+    if dim < ndim:
+        shape += sizes[dim:]
+        steps += strides[dim:]
+    return alias_of(SELECT, self, (tuple(shape), tuple(steps), offset), ())
+
+
+def is_followed(tensor: Tensor) -> bool:
+    """Whether a graph has to see each view of a tensor."""
+    return not modes.state.mode & modes.NO_GRAD and edge_of(tensor) is not None
 
 
 def slice_first(self: Tensor, item: slice) -> Tensor:
     """`x[item]` for a slice."""
-    bounds = slice_bounds(item)
-    return alias_of(SLICE, self, SLICE.make(geometry_of(self), 0, *bounds), (0, *bounds))
+    v = self._xt_view
+    if v is None:
+        sizes, offset = self._xt_storage.raw.shape, 0
+        strides = contiguous_strides(sizes)
+    else:
+        sizes, strides, offset = v.sizes, v.strides, v.offset
+    if not sizes:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    begin, length, step = span(item, sizes[0])
+    stride = strides[0]
+    if begin:
+        offset += begin * stride
+    if step != 1:
+        strides = (stride * step, *strides[1:])
+    # What the node keeps; there is none without a graph.
+    args = () if v is None and self._xt_edge is None else (0, *slice_bounds(item))
+    return alias_of(SLICE, self, ((length, *sizes[1:]), strides, offset), args)
+
+
+def span(item: slice, size: Any) -> tuple[Any, Any, Any]:
+    """Where a slice of a dimension begins, how many elements it has, and how far apart they are."""
+    try:
+        begin, end, step = item.indices(size)
+    except (TypeError, Inconclusive):  # an open size, or what is no number
+        begin = end = step = 0
+    if step == 1:
+        return begin, end - begin if end > begin else 0, 1
+    if step > 1:
+        return begin, (end - begin + step - 1) // step if end > begin else 0, step
+    (length,), (step,), begin = SLICE.make(((size,), (1,), 0), 0, *slice_bounds(item))
+    return begin, length, step
 
 
 def specified(items: tuple[Any, ...]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from ... import capture, checks, dtypes, geometry
 from ...engine import modes
 from ...engine.graph import LeafEdge
-from ...geometry import Geometry
+from ...geometry import Geometry, contiguous_strides
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import overloads
 from ...operators.inplace import check_creation, check_inplace, move_retained
@@ -47,16 +47,19 @@ def detach(input: Tensor) -> Tensor:
     >>> xtensor.ones(2, requires_grad=True).exp().detach().requires_grad
     False
     """
-    g = geometry_of(input)
+    storage, v = input._xt_storage, input._xt_view
     # Of a storage that is still to be read nothing is read.
-    levels = modes.state.transforms and type(input._xt_storage.raw) in KINDS
-    if levels and has_tangent(input._xt_storage.array):
+    if modes.state.transforms and type(storage.raw) in KINDS and has_tangent(storage.array):
         # In forward mode, too, nothing follows it.
-        storage = Storage(without_tangents(input._xt_storage.array))
-        result = tensor_over(storage, make_view(storage, storage, input.dtype, *g))
+        storage = Storage(without_tangents(storage.array))
+        result = tensor_over(storage, make_view(storage, storage, input.dtype, *geometry_of(input)))
+    elif v is None:
+        sizes = storage.raw.shape
+        result = alias(input, sizes, contiguous_strides(sizes), 0)
     else:
-        result = alias(input, g.sizes, g.strides, g.offset)
-    if input.is_inference():
+        result = alias(input, v.sizes, v.strides, v.offset)
+    meta = input._xt_meta
+    if meta is not None and meta.inference:
         meta_of(result).inference = True
     return result
 
@@ -271,7 +274,7 @@ def set_(
         if isinstance(source, Tensor) and source._xt_view is None and storage.cover is None:
             storage.cover = weakref.ref(source)
         sizes = (storage.nbytes() // self.dtype.itemsize,) if size is None else ints(size)
-        strides = geometry.contiguous_strides(sizes) if stride is None else ints(stride)
+        strides = contiguous_strides(sizes) if stride is None else ints(stride)
         geometry.check_in_storage((sizes, strides, storage_offset), self.dtype.itemsize, storage.nbytes())
         g = Geometry(sizes, strides, storage_offset)
     if not modes.state.mode & modes.NO_GRAD:

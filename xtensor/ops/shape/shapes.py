@@ -15,8 +15,9 @@ from ...operators.attach import attach, attach_methods
 from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
 from ...operators.functions.overloads import of_tensors
-from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
+from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, known, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, strides_of, wrap
+from ...xla.cache import bounded
 from ...xla.levels import Dual, batches_of
 from ...xla.symbolic import as_size, is_open, is_size
 
@@ -175,7 +176,7 @@ def as_int(value: Any) -> int:
     return as_size(value)
 
 
-@view()
+@view(varying=True)
 def select(g: Geometry, dim: int, index: int) -> Geometry:
     """The view at one index of a dimension, which it loses.
 
@@ -187,7 +188,7 @@ def select(g: Geometry, dim: int, index: int) -> Geometry:
     return geometry.select(g, dim, index if type(index) is int else as_int(index))
 
 
-@view(name="slice", method=False)
+@view(name="slice", method=False, varying=True)
 def slice_view(
     g: Geometry, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Geometry:
@@ -196,6 +197,7 @@ def slice_view(
 
 
 @view(
+    varying=True,
     node="Slice",
     signatures=(
         "Tensor input, int dim, Tensor start, int length",
@@ -592,6 +594,13 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
     """Sizes given one by one, as one sequence, or by keyword."""
     if keyword is not None:
         return ints(keyword)
+    for s in shape:
+        if type(s) is not int:
+            break
+    else:
+        if not shape:
+            raise nothing_given(name)
+        return shape
     if (
         len(shape) == 1
         and not isinstance(shape[0], int)
@@ -602,18 +611,15 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
             return ints(shape[0])
         except (TypeError, AttributeError):
             raise no_shape(name, shape[0]) from None
-    for s in shape:
-        if type(s) is not int:
-            break
-    else:
-        if not shape:
-            raise nothing_given(name)
-        return shape
     try:
         return tuple([s if type(s) is int else as_int(s) for s in shape])
     except (TypeError, AttributeError):
         bad = next(s for s in shape if not is_size(s))
         raise checks.argument_error(name, "shape", 1, "tuple of ints", bad) from None
+
+
+reshaped = known(geometry.reshape)
+flat_sizes = bounded(1024)(geometry.flatten_sizes)
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
@@ -629,10 +635,19 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("reshape", "input", 1, "Tensor", input)
-    sizes = ints(shape)
-    found = geometry.reshape(geometry_of(input), sizes)
+    return reshape_to(input, ints(shape))
+
+
+def reshape_to(input: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """The tensor with other sizes."""
+    v = input._xt_view
+    if v is None:
+        found, offset = reshaped(input._xt_storage.raw.shape, None, sizes), 0
+    else:
+        found, offset = reshaped(v.sizes, v.strides, sizes), v.offset
     if found is not None and modes.state.mode <= 1 and not dispatching:
-        return alias_of(VIEW, input, found, (found.sizes,))
+        own, strides, _ = found
+        return alias_of(VIEW, input, (own, strides, offset), (own,))
     if found is not None:
         return sized_view(input, sizes)
     result = sized_view(input.contiguous(), geometry.infer_size(sizes, input.numel()))
@@ -671,9 +686,7 @@ def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
-    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-        return reshape(self, shape[0])
-    return reshape(self, shape_arguments("reshape", shape, named.get("shape")))
+    return reshape_to(self, shape_arguments("reshape", shape, named.get("shape") if named else None))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -693,8 +706,9 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         for i, (name, dim) in enumerate((("start_dim", start_dim), ("end_dim", end_dim))):
             if not checks.is_whole(dim):
                 raise checks.argument_error("flatten", name, i + 2, "int", dim)
-    sizes = geometry.flatten_sizes(tuple(sizes_of(input)), start_dim, end_dim)
-    return input if len(sizes) == input.dim() else reshape(input, sizes)
+    own = sizes_of(input)
+    sizes = flat_sizes(own, start_dim, end_dim)
+    return input if len(sizes) == len(own) else reshape_to(input, sizes)
 
 
 @of_tensors()

@@ -11,7 +11,7 @@ import numpy as np
 from ... import checks
 from ...engine import modes
 from ...host.elements import elements
-from ...host.numbers import known_number
+from ...host.numbers import BOOL, HostNumber, held, known_number
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import of_tensors
 from ...storage import HostValues, MetaArray, WrapperArray
@@ -98,6 +98,9 @@ def at_once(self: Tensor) -> Any:
 
 
 def truth(self: Tensor) -> bool:
+    raw = self._xt_storage.raw
+    if type(raw) is HostNumber and raw.dtype is BOOL and modes.state.mode <= modes.NO_GRAD and held(self):
+        return raw.value
     found = at_once(self)
     if found is not None:
         return bool(found)
