@@ -36,6 +36,8 @@ try:
 except ImportError:
     torch: Any = None
 
+WARM = 0.5
+"""Seconds of each contender before its first turn: programs are compiled beside the loop, and it is tried by the clock which way is the quicker."""
 CONTENDERS = ("xtensor", "jit", "jnp", "torch")
 Call = Callable[[], Any]
 
@@ -203,7 +205,9 @@ def measure(case: Case, turns: int, calls: int) -> dict[str, Any]:
     contenders = {name: call for name in CONTENDERS if (call := getattr(case, name)) is not None}
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for call in contenders.values():
-        turn(call, 20)
+        began = time.perf_counter()
+        while time.perf_counter() - began < WARM:
+            turn(call, calls)
     for i in range(turns):
         order = list(contenders) if i % 2 == 0 else list(reversed(contenders))
         for name in order:

@@ -406,6 +406,14 @@ def test_a_step_counts_without_reading(together: None) -> None:
     assert loaded.state[param]["step"].item() == 5.0
 
 
+def test_what_only_asks_for_a_dtype_ends_no_segment(together: None) -> None:
+    x = xtensor.from_numpy(np.linspace(-1, 1, 1031, dtype=np.float32)) + 0
+    mask = x > 0
+    chosen = xtensor.where(mask, x, 0.0)
+    assert pends(mask) and pends(chosen)
+    assert chosen.sum().item() == x.clamp(min=0).sum().item()
+
+
 # -- whether waiting pays
 
 
@@ -420,10 +428,17 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "at_once", "pays"), [(1.0, 1.1, True), (1.1, 1.0, False), (1.01, 1.0, True)]
+    ("waiting", "at_once", "pays", "turns"),
+    [
+        (1.0, 1.1, True, trial.TURNS),
+        (1.1, 1.0, False, trial.TURNS),
+        (1.01, 1.0, True, trial.TURNS),
+        (0.7, 1.0, True, 4),
+        (1.0, 0.5, False, trial.TURNS),
+    ],
 )
 def test_a_trial_compares_windows_of_as_many_calls(
-    monkeypatch: pytest.MonkeyPatch, waiting: float, at_once: float, pays: bool
+    monkeypatch: pytest.MonkeyPatch, waiting: float, at_once: float, pays: bool, turns: int
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(trial, "perf_counter", clock)
@@ -438,7 +453,7 @@ def test_a_trial_compares_windows_of_as_many_calls(
         count += 1
         assert count < 1000
     assert ended == [pays]
-    assert switched == [False, True] * (trial.TURNS // 2 - 1) + [False]
+    assert switched == [False, True] * (turns // 2 - 1) + [False]
 
 
 def test_a_trial_of_a_loop_that_ended_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def kind_of(value: Any) -> str:
     """NumPy's letter for the dtype of an operand: i, u, b, or another."""
     if isinstance(value, Tensor):
         view = value._xt_view
-        return (value._xt_storage.array.dtype if view is None else view.dtype.numpy).kind
+        return (value._xt_storage.raw.dtype if view is None else view.dtype.numpy).kind
     return NUMBER_KINDS.get(type(value), "f")
 
 

@@ -23,7 +23,7 @@ from ...engine.graph import next_sequence_nr
 from ...geometry import channels_last_order, contiguous_strides
 from ...host.numbers import exactly
 from ...storage import SOLE, LazyStorage, MetaArray, Storage, births, exchange
-from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
+from ...tensor import Tensor, View, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
 from ...xla.pending import Pending
 from ...xla.symbolic import is_open
@@ -123,6 +123,15 @@ t = <tensors>
 return <given>
 """
 
+ASKED = """
+if flags == 0:
+    for c in <tensors>:
+        if c._xt_edge is not None or c._xt_view is not None and asks_grad(c):
+            <recorded>
+            break
+"""
+"""Of a list the first that asks for a gradient is enough."""
+
 INPLACE = """
 def <name>(<parameters>):
     <spellings>
@@ -181,6 +190,13 @@ def contiguous_view(view: Any) -> bool:
 
 def channels_last(view: Any) -> bool:
     return channels_last_order(view.sizes, view.strides) is not None
+
+
+def plain(storage: Storage, view: View) -> Any:
+    """`fresh`, of a view that does not lie in memory in an order of its own."""
+    if channels_last(view):
+        raise LookupError
+    return fresh(storage, view)
 
 
 def is_number(value: Any) -> bool:
@@ -248,6 +264,7 @@ NAMESPACE: dict[str, Any] = {
     "no_tensor": no_tensor,
     "odd": odd,
     "others": others,
+    "plain": plain,
     "read": read_view,
     "record": record,
     "recover": recover,
@@ -402,21 +419,18 @@ def call(
         fold = op.views == "fold"
         folds = [f"    r = folded(op, {values})", "    if r is not None: return r"]
         alone = fold and op.alone is not None and len(runtime) == 1 and op.schema.parameters[0].name == p.name
-        operands += operand(
-            p, "whole" if fold else "fresh", "operand", on_host if first else (), folds if alone else ()
+        # A result may lie in memory as the first arguments do, which their values do not tell.
+        reader = (
+            "whole" if fold else "plain" if p.kind == "Arrays" and p in runtime[: op.formats] else "fresh"
         )
+        operands += operand(p, reader, "operand", on_host if first else (), folds if alone else ())
         if (op.kind == "pointwise" or op.elementwise_at is not None) and p.kind != "Number":
             found = f"v_{p.name} is not None and not contiguous_view(v_{p.name})"
             if op.elementwise_at is not None:
                 found = f"{op.static[op.elementwise_at].name} == 'none' and {found}"
             conditions += [f"if {found}: raise LookupError"]
-    # A result may lie in memory as these arguments do, which their values do not tell.
     for p in runtime[: op.formats]:
-        if p.kind == "Arrays":
-            conditions.append(
-                f"if any([t._xt_view is not None and channels_last(t._xt_view) for t in {p.name}]): raise LookupError"
-            )
-        else:
+        if p.kind != "Arrays":
             conditions.append(f"if v_{p.name} is not None and channels_last(v_{p.name}): raise LookupError")
     return fill(
         CALL,
@@ -734,11 +748,16 @@ def several_results(op: Operator, runtime: list[Parameter]) -> list[str]:
     if asked:
         values = ", ".join([f"list({p.name})" if p.kind == "Arrays" else p.name for p in runtime])
         arrays = ", ".join([f"x_{p.name}" for p in runtime])
-        recording = [
-            f"if flags == 0 and ({' or '.join(asked)}):",
-            f"    record(op, {key_of(op)}, [{values}], [{arrays}], t)",
-        ]
-    tensors = "[wrap(r)]" if op.single else "[wrap(c) for c in r]"
+        one = op.single and not op.columns
+        recorded = f"record(op, {key_of(op)}, [{values}], [{arrays}], {'[t]' if one else 't'})"
+        lists = [p.name for p in runtime if p.kind == "Arrays"]
+        if len(asked) == len(lists) == 1:
+            recording = fill(ASKED, tensors=lists[0], recorded=recorded)
+        else:
+            recording = [f"if flags == 0 and ({' or '.join(asked)}):", f"    {recorded}"]
+    if op.single and not op.columns:
+        return fill(ONE_RESULT, recording=recording)
+    tensors = "[wrap(c) for c in r]"
     if op.columns:
         tensors = (
             f"as_columns(op.columns_of({key_of(op)}), {'(r,)' if op.single else 'r'}, {runtime[0].name})"

@@ -461,7 +461,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         # Only the values have to be looked at before the program starts: it knows the shapes and dtypes itself.
         bounds = known_bounds(index._xt_storage.array)
         if bounds is not None and bounds[1] >= 0 and isinstance(input, Tensor):
-            sizes = input._xt_storage.array.shape if input._xt_view is None else input._xt_view.sizes
+            sizes = input._xt_storage.raw.shape if input._xt_view is None else input._xt_view.sizes
             if 0 <= dim < len(sizes) and bounds[2] < sizes[dim]:
                 return index_select_kernel(input, dim, index)
     dim = check_arguments("index_select", input, dim, index)

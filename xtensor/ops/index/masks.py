@@ -83,7 +83,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """
     if out is None and type(condition) is Tensor and type(input) in PLAIN and type(other) in PLAIN:
         view = condition._xt_view
-        if (condition._xt_storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
+        if (condition._xt_storage.raw.dtype if view is None else view.dtype.numpy) is BOOL:
             return choose(condition, input, other)
     if input is None and other is None and isinstance(condition, Tensor):
         refuse_dynamic(condition, "where")

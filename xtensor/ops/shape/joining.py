@@ -17,7 +17,7 @@ from ...host.at_hand import at_hand
 from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import numpy_names, of_tensors
+from ...operators.functions.overloads import of_tensors
 from ...operators.options import placed
 from ...operators.promotion import common_dtype, promote
 from ...operators.schema import Array, Arrays
@@ -76,6 +76,9 @@ def _cat_pieces(pieces: Array, dim: int) -> Array:
     return jnp.moveaxis(pieces, 0, axis).reshape(shape)
 
 
+SEQUENCES = frozenset((list, tuple))
+
+
 @general(
     formats=True,
     autocast=dict(cpu="widest"),
@@ -129,17 +132,18 @@ def cat(
     >>> xtensor.cat([a, a], dim=1).shape
     xtensor.Size([1, 4])
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         check_out(tensors, out)
-    elif many(tensors):
-        return in_parts(tensors, dim if axis is None else axis, cat_along)
-    return cat_along(tensors, dim if axis is None else axis, out=out)
+        return cat_along(tensors, dim, out=out)
+    if type(tensors) in SEQUENCES and len(tensors) > TOGETHER and alike(tensors):
+        return in_parts(tensors, dim, cat_along)
+    return cat_along(tensors, dim)
 
 
-def many(tensors: Any) -> bool:
-    """Whether so many plain tensors of one dtype are joined that one program would take long to compile."""
-    if type(tensors) not in (list, tuple) or len(tensors) <= TOGETHER:
-        return False
+def alike(tensors: Sequence[Any]) -> bool:
+    """Whether these are plain tensors of one dtype. So many that one program would take long to compile are joined part by part."""
     return all(type(t) is Tensor for t in tensors) and len({t.dtype for t in tensors}) == 1
 
 
@@ -198,8 +202,9 @@ def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     return lax.concatenate([lax.expand_dims(x.astype(dtype), (axis,)) for x in tensors], axis)
 
 
-@numpy_names
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(
+    tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
+) -> Tensor:
     """The tensors, all of one shape, joined along a new dimension `dim`.
 
     Shape: tensors `(*)`; the result has one more dimension, of as many as there are tensors.
@@ -211,26 +216,25 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     tensor([[1, 3],
             [2, 4]])
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         check_out(tensors, out)
-    elif (made := stacked_on_host(tensors, dim)) is not None:
-        return made
-    elif many(tensors) and one_shape(tensors):
-        return in_parts(tensors, dim, stack_along)
-    return stack_along(tensors, dim, out=out)
+        return stack_along(tensors, dim, out=out)
+    if type(tensors) in SEQUENCES and tensors:
+        first = tensors[0]
+        if type(first) is Tensor and type(first._xt_storage.raw) is HostMemory:
+            made = stacked_on_host(tensors, dim)
+            if made is not None:
+                return made
+        if len(tensors) > TOGETHER and alike(tensors) and one_shape(tensors):
+            return in_parts(tensors, dim, stack_along)
+    return stack_along(tensors, dim)
 
 
 def stacked_on_host(tensors: Any, dim: Any) -> Tensor | None:
-    """Tensors over NumPy's memory that no program has read yet, as loaders make them, stacked by NumPy; None where the first is another."""
-    if (
-        type(tensors) not in (list, tuple)
-        or not tensors
-        or type(dim) is not int
-        or modes.state.mode > modes.NO_GRAD
-    ):
-        return None
-    first = tensors[0]
-    if type(first) is not Tensor or type(first._xt_storage.raw) is not HostMemory:
+    """Tensors over NumPy's memory that no program has read yet, as loaders make them, stacked by NumPy; None where one is another."""
+    if type(dim) is not int or modes.state.mode > modes.NO_GRAD:
         return None
     arrays: Any = [at_hand(tensor) for tensor in tensors]
     if any(a is None or a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):

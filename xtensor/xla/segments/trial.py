@@ -22,6 +22,8 @@ TURNS = 10
 """Windows of a trial."""
 LONG = 10.0
 """How many times as long a window may be: else the program did something else meanwhile, or its calls are so long that nothing is gained."""
+CLEAR = 0.8
+"""The share of the other windows' time below which no more are needed."""
 PATIENCE = 1 << 14
 """Calls of other programs in a window, at most, for each of this one."""
 MARGIN = 1.02
@@ -64,7 +66,7 @@ class Trial:
             return
         if self.count:
             self.times.append(took)
-            if len(self.times) == TURNS:
+            if len(self.times) == TURNS or self.is_clear():
                 self.ended(self.pays())
                 return
             self.waits = not self.waits
@@ -75,6 +77,11 @@ class Trial:
             self.count = self.left
         self.left = self.others = 0
         self.began = perf_counter()
+
+    def is_clear(self) -> bool:
+        """Whether calls that wait are so much quicker that two pairs of windows tell."""
+        waiting, others = self.times[::2], self.times[1::2]
+        return len(others) == len(waiting) > 1 and max(waiting) < CLEAR * min(others)
 
     def pays(self) -> bool:
         """Whether the windows in which calls waited were no longer than the others."""
