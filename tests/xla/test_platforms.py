@@ -274,9 +274,10 @@ def test_attention_by_blocks_of_queries(form: str, length: int, monkeypatch: pyt
         shape = tuple(length if n == 9 else n for n in given)
         options["attn_mask"] = xtensor.tensor(rng.normal(size=shape).astype(np.float32), requires_grad=True)
     found = []
-    for limit in (attention.MANY_SCORES, 10):
+    # All at once; two queries of all heads, or all of one head; some queries of one head; several heads at a time.
+    for limit, block in ((attention.MANY_SCORES, attention.BLOCK_SCORES), (10, 208), (10, 60), (10, 500)):
         monkeypatch.setattr(attention, "MANY_SCORES", limit)
-        monkeypatch.setattr(attention, "BLOCK_SCORES", 2 * 4 * 13 * 2)
+        monkeypatch.setattr(attention, "BLOCK_SCORES", block)
         monkeypatch.setattr(attention, "LEAST_ROWS", 2)
         REGISTRY["scaled_dot_product_attention"].forget()
         q, k, v = (xtensor.tensor(a, requires_grad=True) for a in arrays)
@@ -287,8 +288,9 @@ def test_attention_by_blocks_of_queries(form: str, length: int, monkeypatch: pyt
         grads = xtensor.autograd.grad((out * out).sum(), wanted)
         found.append([out.detach(), *grads])
     REGISTRY["scaled_dot_product_attention"].forget()
-    for whole, parts in zip(*found, strict=True):
-        np.testing.assert_allclose(parts.numpy(), whole.numpy(), rtol=2e-5, atol=2e-6)
+    for parts in found[1:]:
+        for whole, part in zip(found[0], parts, strict=True):
+            np.testing.assert_allclose(part.numpy(), whole.numpy(), rtol=2e-5, atol=2e-6)
 
 
 def test_attention_takes_memory_for_a_block_of_scores() -> None:

@@ -151,17 +151,19 @@ def attend_generally(
     if attn_mask is not None and attn_mask.ndim < 2:
         rows = more = length
 
-    def some(rows: int) -> Any:
+    def some(rows: int, heads: bool = False) -> Any:
         def attention(q: Any, k: Any, v: Any) -> Any:
-            if rows < length:
-                return by_blocks(q, k, v, attn_mask, is_causal, scale, rows)
-            return attended(q, k, v, attn_mask, is_causal, scale)
+            if rows >= length:
+                return attended(q, k, v, attn_mask, is_causal, scale)
+            if heads and (attn_mask is None or math.prod(attn_mask.shape[:-2]) == 1):
+                return by_heads(q, k, v, attn_mask, is_causal, scale)
+            return by_blocks(q, k, v, attn_mask, is_causal, scale, rows)
 
         return attention
 
     if rows == more:
         return some(rows)(query, key, value)
-    return lax.platform_dependent(query, key, value, cpu=some(rows), default=some(more))
+    return lax.platform_dependent(query, key, value, cpu=some(rows, heads=True), default=some(more))
 
 
 def attended(
@@ -242,6 +244,36 @@ def block_rows(query: Any, key: Any, wider: int) -> int:
     if scores * length <= wider * MANY_SCORES:
         return length
     return max(wider * BLOCK_SCORES // scores, LEAST_ROWS)
+
+
+def by_heads(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float | None) -> Any:
+    """`attended`, some heads at a time or some queries of one: on a CPU their products are larger than those of a few queries of all heads, and
+    the gradients of keys and values are summed where they lie in its caches. The mask is one for all heads.
+    """
+    leading = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    count, length, scores = math.prod(leading), query.shape[-2], query.shape[-2] * key.shape[-2]
+    together = max(1, BLOCK_SCORES // scores)
+    while count % together:
+        together -= 1
+    mask = None if mask is None else mask.reshape(mask.shape[-2:])
+
+    @jax.checkpoint
+    def whole(q: Any, k: Any, v: Any) -> Any:
+        return attended(q, k, v, mask, causal, scale)
+
+    def some(x: Any) -> Any:
+        if scores > BLOCK_SCORES:
+            return by_blocks(*x, mask, causal, scale, max(BLOCK_SCORES // key.shape[-2], LEAST_ROWS))
+        if causal and length >= CAUSAL_PARTS * LEAST_ROWS:
+            return by_blocks(*x, mask, causal, scale, -(-length // CAUSAL_PARTS))
+        return whole(*x)
+
+    def heads(x: Any) -> Any:
+        x = jnp.broadcast_to(x, (*leading, *x.shape[-2:]))
+        return x.reshape(count // together, together, *x.shape[-2:])
+
+    out = lax.map(some, (heads(query), heads(key), heads(value)))
+    return out.reshape(*leading, length, out.shape[-1])
 
 
 def by_blocks(
