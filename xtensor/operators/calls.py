@@ -505,7 +505,7 @@ def _learn(
         how = [None if r is None else Read(r, at in kept) for at, r in enumerate(recipes)]
         lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
         program = (packed_program if packed else reading_program)(op, key, Form(lengths, tuple(how)), order)
-        if not packed and (op.refuses is None or None in key):
+        if not (packed or op.looks(key)):
             count = len(how) + sum(r is not None and not r.static for r in recipes)
             program._xt_may_pend = True  # pyright: ignore[reportFunctionMemberAccess]
             given = jax.tree.structure((0, (0,) * len(kept))) if op.single else Parted(len(kept))

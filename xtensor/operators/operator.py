@@ -221,13 +221,18 @@ class Operator:
             found = self.waits[key]
         return found
 
+    def looks(self, key: tuple[Any, ...]) -> bool:
+        """Whether the values of each call are looked at. Divisors that are integers are as well, but those alone, by `refuses` itself."""
+        refuses = self.refuses
+        return refuses is not None and None not in key and not getattr(refuses, "seldom", False)
+
     def waiter(self, program: Any, key: tuple[Any, ...], gain: float = 1.0) -> Any:
         """A program of the operator's arguments and results, whose calls may wait; not where somebody looks at their values then.
 
         gain: of a call that does.
         """
         tree = SINGLE if self.single else None
-        if self.refuses is not None and None not in key:
+        if self.looks(key):
             return prompt(program)
         if any(p.kind == "Arrays" for p in self.runtime):
             return waiter_of_tuples(program, tree)

@@ -117,6 +117,9 @@ def refuse_zero_divisors(input: Any, other: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
+refuse_zero_divisors.seldom = True  # pyright: ignore[reportFunctionMemberAccess]
+
+
 def refuse_no_probabilities(input: Tensor, target: Tensor, *rest: Any) -> None:
     """RuntimeError where values or targets on a CPU lie outside [0, 1], or are NaN."""
     for name, tensor in (("input", input), ("target", target)):
