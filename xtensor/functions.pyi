@@ -953,7 +953,7 @@ def squeeze(input: Tensor, *dim: int, axis: int | Sequence[int] | None = None) -
     """The view without dimensions of size one: all, or those named that have it."""
 def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """A copy of `squeeze`."""
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
 def std(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: bool = ..., keepdim: bool = False, *, correction: float = ..., axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation over `dim`: the root of `var`."""
