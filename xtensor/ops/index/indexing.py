@@ -399,8 +399,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 return select_first(self, index.item())
             if shape and (sizes := sizes_of(self)) and sizes[0] and 0 not in shape:
                 return read(self, Placed((0,), [index], tuple(shape), frozenset()))
-    if kind is slice and not sizes_of(self):
-        slice_first(self, index)
+    if kind in BASIC and not sizes_of(self):
+        return slice_first(self, index) if kind is slice else select_first(self, int(index))  # which raise
     view, picks = subscript(self, index)
     if picks:
         return read(view, resolve(view, picks))
