@@ -261,12 +261,13 @@ def by_heads(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: f
     def whole(q: Any, k: Any, v: Any) -> Any:
         return attended(q, k, v, mask, causal, scale)
 
-    def some(x: Any) -> Any:
+    def some(x: tuple[Any, Any, Any]) -> Any:
+        q, k, v = x
         if scores > BLOCK_SCORES:
-            return by_blocks(*x, mask, causal, scale, max(BLOCK_SCORES // key.shape[-2], LEAST_ROWS))
+            return by_blocks(q, k, v, mask, causal, scale, max(BLOCK_SCORES // key.shape[-2], LEAST_ROWS))
         if causal and length >= CAUSAL_PARTS * LEAST_ROWS:
-            return by_blocks(*x, mask, causal, scale, -(-length // CAUSAL_PARTS))
-        return whole(*x)
+            return by_blocks(q, k, v, mask, causal, scale, -(-length // CAUSAL_PARTS))
+        return whole(q, k, v)
 
     def heads(x: Any) -> Any:
         x = jnp.broadcast_to(x, (*leading, *x.shape[-2:]))
