@@ -14,7 +14,7 @@ import pytest
 
 import xtensor as xt
 from xtensor.operators import index_bounds
-from xtensor.ops.index import hostindex
+from xtensor.ops.index import hostindex, indexing
 from xtensor.ops.reduce.statistics import counts_of
 from xtensor.xla.sizes.terms import varied
 
@@ -341,8 +341,15 @@ def seen_of_view(lib: Any, shape: tuple[int, ...], order: list[int], index: Any,
     return tuple(view.shape), view.stride(), view.storage_offset(), node, base.tolist()
 
 
-def test_views_are_those_of_torch(torch: Any, full: bool) -> None:
-    """Sizes, strides, offset, node and errors of basic indices; and what a write through them leaves."""
+@pytest.mark.parametrize("inline", [True, False])
+def test_views_are_those_of_torch(
+    torch: Any, full: bool, inline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes, strides, offset, node and errors of basic indices; and what a write through them leaves.
+
+    inline: as in a program that has no classes and modes which see operators; else as in one that has some.
+    """
+    monkeypatch.setattr(indexing, "dispatching", [] if inline else [object])
     draw = random.Random(27)
     for _ in range(20000 if full else 2000):
         shape = tuple(draw.randrange(0 if draw.random() < 0.1 else 1, 5) for _ in range(draw.randrange(4)))

@@ -62,9 +62,11 @@ from .subscript import (
     BASIC,
     COVERED,
     PLACES,
+    SLICE,
     UNSQUEEZE,
     is_mask,
     select_first,
+    slice_bounds,
     slice_first,
     subscript,
     view_at,
@@ -401,6 +403,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 return read(self, Placed((0,), [index], tuple(shape), frozenset()))
     if kind in BASIC and not sizes_of(self):
         return slice_first(self, index) if kind is slice else select_first(self, int(index))  # which raise
+    if kind is slice:  # a whole one is a slice, too, where among others it is nothing
+        return SLICE.function(self, 0, *slice_bounds(index))
     view, picks = subscript(self, index)
     if picks:
         return read(view, resolve(view, picks))
