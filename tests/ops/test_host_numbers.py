@@ -8,10 +8,12 @@ import subprocess
 import sys
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import xtensor
+from xtensor.host import numbers
 from xtensor.host.elements import element, elements
 from xtensor.host.numbers import HostNumber, exactly
 from xtensor.operators.operator import REGISTRY
@@ -193,6 +195,37 @@ def test_a_number_that_was_seen_is_not_what_numpy_writes_later() -> None:
     assert not i > j and memory[1] == 8
     x.mul_(-1)
     assert i > j
+
+
+def test_a_number_is_not_kept_that_another_thread_wrote_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = xtensor.tensor([1.0, 2.0, 3.0]) + 0
+    assert x.sum().item() == 6
+    i, j = x[0], x[1]
+    read = numbers.element
+
+    def overtaken(array: Any, offset: int, dtype: Any) -> Any:
+        found = read(array, offset, dtype)
+        if offset == 0:
+            x._xt_storage.replace(jnp.array([7.0, 2.0, 3.0], np.float32))
+        return found
+
+    monkeypatch.setattr(numbers, "element", overtaken)
+    assert not i > j
+    monkeypatch.setattr(numbers, "element", read)
+    assert i > j
+
+
+def test_lists_are_given_on_as_lists() -> None:
+    seen = []
+
+    class Kind(xtensor.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(args[1])
+            return super().__torch_function__(func, types, args, kwargs)
+
+    xtensor.ones(2, 3).as_subclass(Kind).permute([1, 0])
+    assert seen == [[1, 0]]
 
 
 def test_a_value_that_is_written_between() -> None:

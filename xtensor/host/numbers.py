@@ -111,14 +111,14 @@ def is_there(storage: Storage, raw: Any) -> bool:
     return devices.of_array(raw) is HOME and raw.is_ready()
 
 
-def is_there_still(storage: Storage, raw: Any) -> bool:
+def is_there_still(storage: Storage, raw: Any, writes: int) -> bool:
     """`is_there`, asked again and again of a storage that loops go through; what was there stays so until it is written."""
-    seen = _seen[0]() is storage and _seen[1] == storage.writes
+    seen = _seen[0]() is storage and _seen[1] == writes
     if seen and type(raw) is ARRAY and type(storage) in OWN and not others:
         return True
     if not is_there(storage, raw):
         return False
-    _seen[:] = weakref.ref(storage), storage.writes
+    _seen[:] = weakref.ref(storage), writes
     return True
 
 
@@ -256,11 +256,12 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
         kind = type(value)
         if kind is Tensor:
             view, storage = value._xt_view, value._xt_storage
+            writes = storage.writes  # what another thread writes from here on is not what is seen
             raw = storage.raw
             own = raw.dtype
             if own is not known:
                 known, real = own, own in NORMAL
-            if view is not None and view.number_at == storage.writes and type(raw) in THERE:
+            if view is not None and view.number_at == writes and type(raw) in THERE:
                 if real and not exact.floats:
                     return None
                 found = view.number
@@ -283,13 +284,13 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                         return None
                     found = raw.memory.item(offset)
                 else:
-                    if not (is_there(storage, raw) if view is None else is_there_still(storage, raw)):
+                    if not (is_there(storage, raw) if view is None else is_there_still(storage, raw, writes)):
                         return None
                     found = element(raw, offset, own)
                     if found is None:
                         return None
                 if view is not None and type(storage) in OWN:
-                    view.number, view.number_at = found, storage.writes
+                    view.number, view.number_at = found, writes
             if dtype is None:
                 dtype = own
             elif own is not dtype and own != dtype:

@@ -222,9 +222,9 @@ class Operator:
         return found
 
     def looks(self, key: tuple[Any, ...]) -> bool:
-        """Whether the values of each call are looked at. Divisors that are integers are as well, but those alone, by `refuses` itself."""
+        """Whether the values of each call are looked at, of whatever dtype."""
         refuses = self.refuses
-        return refuses is not None and None not in key and not getattr(refuses, "seldom", False)
+        return refuses is not None and None not in key and not getattr(refuses, "of_integers_alone", False)
 
     def waiter(self, program: Any, key: tuple[Any, ...], gain: float = 1.0) -> Any:
         """A program of the operator's arguments and results, whose calls may wait; not where somebody looks at their values then.

@@ -117,7 +117,7 @@ def refuse_zero_divisors(input: Any, other: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-refuse_zero_divisors.seldom = True  # pyright: ignore[reportFunctionMemberAccess]
+refuse_zero_divisors.of_integers_alone = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def refuse_no_probabilities(input: Tensor, target: Tensor, *rest: Any) -> None:

@@ -364,13 +364,18 @@ ADJOINT = view_adjoint.operator.node_class, views_adjoint.operator.node_class
 views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key[:2])
 
 
-def geometry_of(tensor: Tensor) -> Geometry:
-    """The sizes, strides and offset of a tensor."""
+def layout_of(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """The sizes, strides and offset of a tensor, for who takes them apart at once."""
     v = tensor._xt_view
     if v is None:
         shape = tensor._xt_storage.raw.shape
-        return make(Geometry, (shape, contiguous_strides(shape), 0))
-    return make(Geometry, (v.sizes, v.strides, v.offset))
+        return shape, contiguous_strides(shape), 0
+    return v.sizes, v.strides, v.offset
+
+
+def geometry_of(tensor: Tensor) -> Geometry:
+    """The sizes, strides and offset of a tensor."""
+    return make(Geometry, layout_of(tensor))
 
 
 def alias_of(
@@ -615,8 +620,6 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         if refused:
             lines += [f"if {' or '.join(refused)}:", f"    {unfit}"]
     for i, p in enumerate(parameters):
-        if "tuple" in KEPT.get(str(p.annotation), ""):
-            lines += [f"if type({p.name}) is list:", f"    {p.name} = tuple({p.name})"]
         if p.annotation in ("int", "int | None"):
             plain = f"type({p.name}) is not int" + (
                 "" if p.annotation == "int" else f" and {p.name} is not None"
@@ -644,6 +647,8 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     gives = "aliases_of" if op.multiple else "alias_of"
     lines.append("try:")
     if kept:
+        several = [p.name for p in parameters if "tuple" in KEPT[str(p.annotation)]]
+        lines += [f"    if type({n}) is list: {n} = tuple({n})" for n in several]
         # An argument of another kind may be equal to one that is known, and yet refused.
         plain = " and ".join([KEPT[str(p.annotation)].format(p.name) for p in parameters]) or "True"
         lines += [f"    if {plain}:", f"        _made = known(_sizes, _strides, {names})"]

@@ -192,7 +192,7 @@ def channels_last(view: Any) -> bool:
     return channels_last_order(view.sizes, view.strides) is not None
 
 
-def plain(storage: Storage, view: View) -> Any:
+def in_order(storage: Storage, view: View) -> Any:
     """`fresh`, of a view that does not lie in memory in an order of its own."""
     if channels_last(view):
         raise LookupError
@@ -264,7 +264,7 @@ NAMESPACE: dict[str, Any] = {
     "no_tensor": no_tensor,
     "odd": odd,
     "others": others,
-    "plain": plain,
+    "in_order": in_order,
     "read": read_view,
     "record": record,
     "recover": recover,
@@ -421,7 +421,7 @@ def call(
         alone = fold and op.alone is not None and len(runtime) == 1 and op.schema.parameters[0].name == p.name
         # A result may lie in memory as the first arguments do, which their values do not tell.
         reader = (
-            "whole" if fold else "plain" if p.kind == "Arrays" and p in runtime[: op.formats] else "fresh"
+            "whole" if fold else "in_order" if p.kind == "Arrays" and p in runtime[: op.formats] else "fresh"
         )
         operands += operand(p, reader, "operand", on_host if first else (), folds if alone else ())
         if (op.kind == "pointwise" or op.elementwise_at is not None) and p.kind != "Number":

@@ -16,7 +16,7 @@ from ... import checks, dtypes
 from ...engine import modes
 from ...geometry import Geometry, contiguous_strides
 from ...operators.below.dispatching import asked_about, dispatching
-from ...operators.views import alias_of, geometry_of, view
+from ...operators.views import alias_of, geometry_of, layout_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
 from ...xla.levels import KINDS
 from ...xla.symbolic import Inconclusive, at_most, is_open
@@ -47,7 +47,6 @@ INT = {int}
 BASIC = frozenset((int, np.int64, np.int32, slice))
 """What takes a dimension, and makes a view."""
 PLACES = BASIC | {type(None), type(...)}
-BOUNDS = frozenset((int, type(None)))
 
 
 @view(name="alias", method=False)
@@ -203,17 +202,12 @@ def select_first(self: Tensor, number: int) -> Tensor:
 
 def view_at(self: Tensor, items: tuple[Any, ...]) -> Tensor:
     """`x[items]` for what makes views alone; one view where no graph wants to see each."""
-    v = self._xt_view
-    if v is None:
-        sizes, offset = self._xt_storage.raw.shape, 0
-        strides = contiguous_strides(sizes)
-    else:
-        sizes, strides, offset = v.sizes, v.strides, v.offset
+    sizes, strides, offset = layout_of(self)
     dots = items.count(...)
     ndim, taken = len(sizes), len(items) - dots - items.count(None)
     if taken > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    if dots > 1 or ((v is not None or self._xt_edge is not None) and is_followed(self)):
+    if dots > 1 or is_followed(self):
         view = subscript(self, items)[0]
         return alias_of(ALIAS, self, (sizes, strides, offset), ()) if view is self else view
     shape: list[Any] = []
@@ -249,17 +243,14 @@ def view_at(self: Tensor, items: tuple[Any, ...]) -> Tensor:
 
 def is_followed(tensor: Tensor) -> bool:
     """Whether a graph has to see each view of a tensor."""
+    if tensor._xt_edge is None and tensor._xt_view is None:
+        return False
     return not modes.state.mode & modes.NO_GRAD and edge_of(tensor) is not None
 
 
 def slice_first(self: Tensor, item: slice) -> Tensor:
     """`x[item]` for a slice."""
-    v = self._xt_view
-    if v is None:
-        sizes, offset = self._xt_storage.raw.shape, 0
-        strides = contiguous_strides(sizes)
-    else:
-        sizes, strides, offset = v.sizes, v.strides, v.offset
+    sizes, strides, offset = layout_of(self)
     if not sizes:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     begin, length, step = span(item, sizes[0])
@@ -269,7 +260,7 @@ def slice_first(self: Tensor, item: slice) -> Tensor:
     if step != 1:
         strides = (stride * step, *strides[1:])
     # What the node keeps; there is none without a graph.
-    args = () if v is None and self._xt_edge is None else (0, *slice_bounds(item))
+    args = () if self._xt_view is None and self._xt_edge is None else (0, *slice_bounds(item))
     return alias_of(SLICE, self, ((length, *sizes[1:]), strides, offset), args)
 
 

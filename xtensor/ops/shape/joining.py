@@ -137,12 +137,12 @@ def cat(
     if out is not None:
         check_out(tensors, out)
         return cat_along(tensors, dim, out=out)
-    if type(tensors) in SEQUENCES and len(tensors) > TOGETHER and alike(tensors):
+    if type(tensors) in SEQUENCES and len(tensors) > TOGETHER and are_plain(tensors):
         return in_parts(tensors, dim, cat_along)
     return cat_along(tensors, dim)
 
 
-def alike(tensors: Sequence[Any]) -> bool:
+def are_plain(tensors: Sequence[Any]) -> bool:
     """Whether these are plain tensors of one dtype. So many that one program would take long to compile are joined part by part."""
     return all(type(t) is Tensor for t in tensors) and len({t.dtype for t in tensors}) == 1
 
@@ -227,7 +227,7 @@ def stack(
             made = stacked_on_host(tensors, dim)
             if made is not None:
                 return made
-        if len(tensors) > TOGETHER and alike(tensors) and one_shape(tensors):
+        if len(tensors) > TOGETHER and are_plain(tensors) and one_shape(tensors):
             return in_parts(tensors, dim, stack_along)
     return stack_along(tensors, dim)
 

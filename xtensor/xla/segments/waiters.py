@@ -44,9 +44,6 @@ WAIT = """
 def wait({parameters}):
     segment = state.segment
     if segment is None or others:
-        if state.idle > 1 and not state.seeking and state.trial is None:
-            state.idle -= 1
-            return program({parameters})
         if not state.idle or pass_by(number) or others:
             return program({parameters})
         segment = state.segment
@@ -352,9 +349,6 @@ def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
     known: dict[Any, Any] = {}
 
     def wait(*args: Any) -> Any:
-        if state.segment is None and state.idle > 1 and not state.seeking and state.trial is None:
-            state.idle -= 1
-            return program(*args)
         single = len(args) == 1 and type(args[0]) is tuple
         key: Any = len(args[0]) if single else tuple([len(a) if type(a) is tuple else -1 for a in args])
         found = known.get(key)
