@@ -210,7 +210,10 @@ def test_a_number_is_not_kept_that_another_thread_wrote_over(monkeypatch: pytest
         return found
 
     monkeypatch.setattr(numbers, "element", overtaken)
-    assert not i > j
+    exact = REGISTRY["gt"].exact
+    assert exact is not None
+    made = exactly(exact, (i, j))
+    assert made is not None and not made  # of values that a segment has given, too
     monkeypatch.setattr(numbers, "element", read)
     assert i > j
 

@@ -269,9 +269,11 @@ def exactly(exact: Exact, values: tuple[Any, ...]) -> Tensor | None:
                 if raw.device is not HOME or not held(value):
                     return None
                 found = raw.value
-            elif type(raw) not in THERE or (raw.shape if view is None else view.sizes):
-                return None
             else:
+                if type(raw) is Pending and raw._value is not None:  # it has come
+                    raw = storage.array
+                if type(raw) not in THERE or (raw.shape if view is None else view.sizes):
+                    return None
                 if not (exact.floats if real else own in RANGES):
                     return None
                 if view is not None and (
