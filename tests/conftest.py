@@ -66,8 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
     # When a plan is ready depends on the machine, and tests count programs and runs; they ask for plans themselves.
     importlib.import_module("xtensor.plans.plans").executor.enabled = False
-    # As is whether it pays that calls wait.
+    # As is whether it pays that calls wait, and when a process is calm enough for compiling programs once more.
     importlib.import_module("xtensor.xla.segments.structures").state.due = 1 << 60
+    importlib.import_module("xtensor.xla.quick").CALM = 1e6
     if config.getoption("--plans"):
         importlib.import_module("tests.fuzz.planned")
     if not hasattr(config, "workerinput"):

@@ -149,9 +149,14 @@ def meet_many(count: int, every: int, several: bool = False) -> Iterator[Report]
         # What often came is a program of its own from then on, for the first time. And what was compiled the quick way is compiled for good
         # by a thread, where nothing else was for a while, as when this process was stopped.
         first = name.startswith("segment_of_") or threading.current_thread().name == f"{OWN}compiles again"
-        if within and not first:
-            again.append(f"{name} by {threading.current_thread().name}")
-        return lambda _: None
+        asked = within and not first
+
+        def made(found: bool | None) -> None:
+            # That thread has programs come by at their next calls, to see which are still called: nothing is made then.
+            if asked and found is not None:
+                again.append(f"{name} by {threading.current_thread().name}")
+
+        return made
 
     def timed() -> float:
         found = []

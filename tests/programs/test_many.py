@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import pathlib
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.programs import many
 from xtensor import compile_cache
+from xtensor.xla.store import Program
 
 pytestmark = pytest.mark.skipif(not pathlib.Path("/proc/self/maps").exists(), reason="reads Linux's /proc")
 
@@ -41,6 +43,23 @@ def test_programs_in_use_that_are_made_again_are_counted() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(many.WorkingSet, "run", run)
         assert next(reports).again
+
+
+def test_programs_in_use_that_come_by_without_being_made_are_not_counted() -> None:
+    reports = many.meet_many(16, 8)
+    assert next(reports).again == ()
+    original, came = many.WorkingSet.run, []
+
+    def run(self: many.WorkingSet) -> np.ndarray:
+        for program in [p for p in gc.get_objects() if type(p) is Program and p.name == "sum"]:
+            program.forget()  # as the thread does that compiles for good what was compiled the quick way
+            came.append(program)
+        return original(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many.WorkingSet, "run", run)
+        assert next(reports).again == ()
+    assert came
 
 
 def test_a_wrong_result_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
