@@ -132,6 +132,11 @@ def is_whole(value: Any) -> bool:
     return hasattr(kind, "__index__") or hasattr(kind, "_evaluate") or hasattr(kind, "_xt_is_size")
 
 
+def too_wide(value: int) -> OverflowError:
+    """A Python int that 64 bits do not hold, as PyTorch words it."""
+    return OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
+
+
 def check_bools(function: str, **flags: Any) -> None:
     """TypeError unless all of these are bools."""
     for name, value in flags.items():

@@ -35,6 +35,7 @@ def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any
     key = tuple(fixed)
     if any(type(v) is int and not LEAST <= v < -LEAST for v in runtime):
         kinds = [v.dtype for v in runtime if isinstance(v, Tensor)]
+        kinds += [dtypes.scalar_dtype(v) for v in runtime if type(v) in (float, complex)]
         runtime = [fitted(v, kinds) if type(v) is int else v for v in runtime]
     check_devices(op, runtime)
     return runtime, key
@@ -110,13 +111,11 @@ def number(op: Operator, parameter: Any, position: int, value: Any) -> Any:
 
 
 def fitted(value: int, kinds: list[dtypes.dtype]) -> Any:
-    """An int beside tensors of these dtypes: above int64 it is a uint64, which is a float to floats and wraps around to integers."""
+    """An int beside tensors and numbers of these dtypes: above int64 it is a uint64, which is a float to floats and wraps around to integers."""
     if LEAST <= value < -LEAST:
         return value
     if not 0 <= value < 2**64:
-        raise OverflowError(
-            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-        )
+        raise checks.too_wide(value)
     if any(kind.is_floating_point or kind.is_complex for kind in kinds):
         return float(value)
     if dtypes.uint64 in kinds:

@@ -203,8 +203,13 @@ def into_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[Any, Any
 
 
 def python_number(function: str, name: str, position: int, value: Any) -> Any:
-    """An argument that must be a number (or a tensor of no dimensions that autograd does not follow)."""
-    if type(value) in (int, float, bool, complex):
+    """An argument that must be a number (or a tensor of no dimensions that autograd does not follow), and of 64 bits where it is an int."""
+    kind = type(value)
+    if kind is int:
+        if not -(2**63) <= value < 2**64:
+            raise checks.too_wide(value)
+        return value
+    if kind in (float, bool, complex):
         return value
     if isinstance(value, Tensor):
         if value.dim() == 0 and not value.requires_grad:
@@ -212,8 +217,8 @@ def python_number(function: str, name: str, position: int, value: Any) -> Any:
     elif isinstance(value, np.generic) and not isinstance(value, (np.str_, np.bytes_)):
         return value.item()
     elif isinstance(value, (int, float, complex)):
-        kind: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
-        return kind(value)
+        plain: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+        return python_number(function, name, position, plain(value))
     raise checks.argument_error(function, name, position, "Number", value)
 
 

@@ -115,6 +115,7 @@ ARANGE_SIGNATURES = (
 
 
 WHOLE = frozenset((int, type(None)))
+INT64 = 2**63
 
 
 @overloads(
@@ -157,7 +158,7 @@ def arange(
         if start is not None or args:
             raise checks.missing_error("arange", ["end"])
         raise checks.combination_error("arange", args, {}, ARANGE_SIGNATURES)
-    whole = type(end) is int and {type(start), type(step)} <= WHOLE
+    whole = type(end) is int and {type(start), type(step)} <= WHOLE and -INT64 <= end < INT64
     if not whole and any(map(is_open, (start, end, step))):
         made = open_steps(start or 0, end, step or 1, pick_dtype("arange", dtype, dtypes.int64))
         return deliver("arange", out, made, requires_grad)
@@ -209,6 +210,8 @@ def check_steps(
         raise RuntimeError(f"unsupported range: {shown(low)} -> {shown(high)}")
     if (s > 0 and b < a) or (s < 0 and b > a):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if exact and any(not -INT64 <= v < INT64 for v in (a, b, s)):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if inclusive:
         return math.floor((float(b) - float(a)) / float(s)) + 1
     if exact:

@@ -577,16 +577,16 @@ absolute, divide, multiply, negative, subtract = abs, div, mul, neg, sub
 abs_inplace: Any = abs.operator.inplace
 
 
-def abs_(self: Tensor) -> Tensor:
+def abs_(input: Tensor) -> Tensor:
     """In-place version of `abs`.
 
     Shape: that of the tensor itself, which stays.
 
     Raises: RuntimeError for a leaf that requires grad.
     """
-    if isinstance(self, Tensor) and self.is_complex():
+    if isinstance(input, Tensor) and input.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return abs_inplace(self)
+    return abs_inplace(input)
 
 
 attach_methods(abs_, positive, true_divide, true_divide_, absolute_=abs_, __pos__=positive)

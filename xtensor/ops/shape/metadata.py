@@ -64,7 +64,7 @@ def detach(input: Tensor) -> Tensor:
     return result
 
 
-def detach_(self: Tensor) -> Tensor:
+def detach_(input: Tensor) -> Tensor:
     """Cut this tensor off from the graph, in place.
 
     Shape: that of the tensor itself, which stays.
@@ -74,7 +74,7 @@ def detach_(self: Tensor) -> Tensor:
     >>> xtensor.ones(2, requires_grad=True).exp().detach_().requires_grad
     False
     """
-    view = self._xt_view
+    view = input._xt_view
     if view is not None and view.base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -82,12 +82,12 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
-    if modes.state.transforms and has_tangent(self._xt_storage.array):
-        values = detach(self)
-        self._xt_storage, self._xt_view = values._xt_storage, values._xt_view
-    self._xt_edge = None
+    if modes.state.transforms and has_tangent(input._xt_storage.array):
+        values = detach(input)
+        input._xt_storage, input._xt_view = values._xt_storage, values._xt_view
+    input._xt_edge = None
     capture.moved(False)
-    return self
+    return input
 
 
 class Replay:
