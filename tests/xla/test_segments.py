@@ -199,6 +199,25 @@ def test_errors_are_raised_by_their_call(together: None) -> None:
     assert pends(x)
 
 
+def test_divisions_of_floats_wait_and_those_of_integers_are_looked_at(together: None) -> None:
+    x = xtensor.linspace(1, 2, 7) * 3
+    y = x * 2
+    assert pends(x // y) and pends(x % y) and pends(xtensor.fmod(y, x))
+    wanted = values(y // x, (y // x).remainder(x))
+    y = x * 2
+    y //= x
+    assert pends(y)
+    z = (y * 1).remainder_(x)
+    assert pends(z)
+    for made, seen in zip(wanted, values(y, z), strict=True):
+        np.testing.assert_array_equal(seen, made)
+    n = xtensor.arange(7) * 2
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        n //= n * 0
+    n %= n + 1
+    assert n.tolist() == [0, 2, 4, 6, 8, 10, 12]
+
+
 def test_gradients_and_a_training_step(together: None) -> None:
     def train() -> list[Any]:
         xtensor.manual_seed(0)

@@ -234,8 +234,7 @@ SOLE = references_of_one()
 
 def may_pend(op: Any, key: tuple[Any, ...], storage: Storage) -> bool:
     """Whether a storage may hold what an operator's call, which waits, will write."""
-    looks = op.refuses is not None and None not in key
-    return op.single and not (looks or others) and type(storage) in (Storage, LazyStorage)
+    return op.single and not (op.looks(key) or others) and type(storage) in (Storage, LazyStorage)
 
 
 def promised(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, depth: int = 2) -> None:
