@@ -462,6 +462,28 @@ def test_equal_constants_share_an_array_but_not_a_tensor():
     assert xtensor.arange(4).tolist() == (xtensor.arange(4).add_(1) - 1).tolist()
 
 
+def test_small_constants_that_come_again_are_kept_and_nobody_writes_them():
+    for turn in range(3):
+        a, b, c = xtensor.full((3,), 2.75), xtensor.full((3,), 2.75), xtensor.zeros(3).fill_(2.75)
+        if turn:
+            assert a._xt_storage.array is b._xt_storage.array is c._xt_storage.array
+        a.add_(1)
+        b.numpy()[1] = 7
+        c[0] = 5
+        assert (a.tolist(), b.tolist(), c.tolist()) == ([3.75] * 3, [2.75, 7, 2.75], [5, 2.75, 2.75])
+    # What is equal is not the same: signs of zeros, kinds and dtypes.
+    for _ in range(3):
+        assert [float(1 / xtensor.full((), zero)) for zero in (0.0, -0.0, 0, False)] == [
+            *(np.inf, -np.inf),
+            *(np.inf, np.inf),
+        ]
+        dtypes = [str(xtensor.full((2,), one).dtype) for one in (1, 1.0, True)]
+        assert dtypes == ["xtensor.int64", "xtensor.float32", "xtensor.bool"]
+        with pytest.raises(RuntimeError, match="uint8"):
+            xtensor.full((2,), 256, dtype=xtensor.uint8)
+        assert xtensor.full((2,), 256, dtype=xtensor.int16).tolist() == [256] * 2
+
+
 def test_large_constants_are_made_on_the_device(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("a large constant went through host memory")

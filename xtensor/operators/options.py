@@ -222,8 +222,23 @@ def python_number(function: str, name: str, position: int, value: Any) -> Any:
     raise checks.argument_error(function, name, position, "Number", value)
 
 
+_numbers: BoundedCache[tuple[Any, ...], np.ndarray[Any, Any]] = BoundedCache(4096)
+
+
 def number_array(value: Any, dtype: dtypes.dtype, name: str | None = None) -> np.ndarray[Any, Any]:
-    """A Python number as a 0-d array of `dtype`; RuntimeError where it would overflow (negatives wrap round)."""
+    """A Python number as a 0-d array of `dtype`, which is kept; RuntimeError where it would overflow (negatives wrap round)."""
+    if type(value) is complex:  # whose signs of zeros no key tells apart
+        return _number_array(value, dtype, name)
+    key = type(value), value or repr(value), dtype  # 0.0 and -0.0 are equal
+    found = _numbers.get(key)
+    if found is None:
+        found = _number_array(value, dtype, name)
+        found.flags.writeable = False
+        _numbers[key] = found
+    return found
+
+
+def _number_array(value: Any, dtype: dtypes.dtype, name: str | None) -> np.ndarray[Any, Any]:
     d = dtype.numpy
     if dtype is dtypes.bool:
         return np.array(bool(value), d)
@@ -279,8 +294,21 @@ _WRITTEN = 1 << 25
 
 
 @bounded(1024)
-def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: int) -> Any:
-    return devices.put(np.full(shape, zero_or_one(value, dtype), dtype.numpy), place)
+def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: int | bytes) -> Any:
+    """That of 0, 1, or a number by its bits."""
+    number = zero_or_one(value, dtype) if type(value) is int else np.frombuffer(value, dtype.numpy)
+    return devices.put(np.full(shape, number, dtype.numpy), place)
+
+
+_came: BoundedCache[Any, bool] = BoundedCache(4096)
+
+
+def came_before(key: Any) -> bool:
+    """Whether something was asked before, lately."""
+    if key in _came:
+        return True
+    _came[key] = True
+    return False
 
 
 def zero_or_one(value: int, dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
@@ -319,8 +347,11 @@ def constant(
     nbytes = math.prod(shape) * dtype.itemsize
     if type(nbytes) is not int:  # of an open size
         return call(jnp.full, shape, np.asarray(value, dtype.numpy)), False
-    if type(value) is int and nbytes <= _SHARED:
-        return _shared(shape, dtype, place, value), True
+    if nbytes <= _SHARED:
+        shared = type(value) is int
+        told = value if shared else value.tobytes()
+        if shared or came_before((shape, dtype, place, told)):
+            return _shared(shape, dtype, place, told), True
     if type(value) is int:
         value = zero_or_one(value, dtype)
     often = _HOT if nbytes <= _HOST else _WRITTEN // nbytes if place.type == "cpu" else 0
