@@ -12,8 +12,9 @@ import ml_dtypes
 import numpy as np
 
 from .. import checks, devices, dtypes, geometry
+from ..host.numbers import stays
 from ..lowering import host_float8
-from ..storage import MetaArray
+from ..storage import HostValues, MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
 from ..xla.cache import BoundedCache, bounded
 from ..xla.memory import out_of_memory
@@ -296,7 +297,7 @@ _WRITTEN = 1 << 25
 @bounded(1024)
 def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: int | bytes) -> Any:
     """That of 0, 1, or a number by its bits."""
-    number = zero_or_one(value, dtype) if type(value) is int else np.frombuffer(value, dtype.numpy)
+    number = np.frombuffer(value, dtype.numpy) if isinstance(value, bytes) else zero_or_one(value, dtype)
     return devices.put(np.full(shape, number, dtype.numpy), place)
 
 
@@ -402,7 +403,9 @@ def like_strides(input: Tensor, memory_format: Any) -> tuple[int, ...] | None:
 
 
 def placed(data: np.ndarray[Any, Any], place: devices.device) -> Tensor:
-    """A tensor over a host array that nobody else holds, on `place`."""
+    """A tensor over a host array that nobody else holds, on `place`; a small one of the CPU's waits there until a program takes it."""
     if place.type == "meta":
         return wrap(MetaArray(data.shape, data.dtype))
+    if data.nbytes <= HostValues.FEW and stays(place):
+        return wrap(HostValues(data, place))
     return wrap(devices.put(data, place, copy=False))

@@ -16,7 +16,7 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry
 from ...copied_storage import watch
 from ...engine import modes
-from ...host.numbers import made_of, stays
+from ...host.numbers import made_of
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import (
@@ -32,7 +32,7 @@ from ...operators.options import (
 )
 from ...operators.write import cast
 from ...shared_storage import MOST, HostStorage, adopt, bytes_at, is_shared
-from ...storage import HostValues, MetaArray, Storage, UntypedStorage
+from ...storage import MetaArray, Storage, UntypedStorage
 from ...tensor import Size, Tensor, array_of, make_view, tensor_over, wrap, wrap_strided
 from ...xla.x64 import call
 
@@ -104,14 +104,7 @@ def ingest(
         return from_host(data, chosen, place, share=not copy)
     if hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
         return from_host(np.from_dlpack(data), chosen, place)
-    return kept(host_array(data, chosen), place)
-
-
-def kept(values: np.ndarray[Any, Any], place: devices.device) -> Tensor:
-    """A tensor over a host array that nobody else holds; a small one of the CPU's waits there until a program takes it."""
-    if values.nbytes <= HostValues.FEW and stays(place):
-        return wrap(HostValues(values, place))
-    return placed(values, place)
+    return placed(host_array(data, chosen), place)
 
 
 def row_over(storage: UntypedStorage, dtype: dtypes.dtype) -> Tensor:
