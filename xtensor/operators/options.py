@@ -223,6 +223,8 @@ def python_number(function: str, name: str, position: int, value: Any) -> Any:
     raise checks.argument_error(function, name, position, "Number", value)
 
 
+ORDINARY = 1e38
+"""Below it no float32 overflows."""
 _numbers: BoundedCache[tuple[Any, ...], np.ndarray[Any, Any]] = BoundedCache(4096)
 
 
@@ -266,6 +268,8 @@ def _number_array(value: Any, dtype: dtypes.dtype, name: str | None) -> np.ndarr
         if not bottom <= value <= top:
             raise _overflow(dtype, name)
         return np.array(value % (1 << bits) if not dtype.is_signed else value, d)
+    if (dtype is dtypes.float32 or dtype is dtypes.float64) and -ORDINARY < value < ORDINARY:
+        return np.array(float(value), d)
     wide = np.array(value, np.complex128 if dtype.is_complex else np.float64)
     if dtype.itemsize < 4:
         # A double rounds to float on its way to a shorter type, as in PyTorch.
