@@ -11,7 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
+from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
+
+from ..quick import is_library
 
 __all__ = ["apart"]
 
@@ -30,9 +34,14 @@ def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     def value_of(var: Any) -> Any:
         return var.val if hasattr(var, "val") else values[var]
 
+    memory = Memory()
     for equation in jaxpr.eqns:
         primitive = equation.primitive
-        results: Any = primitive.bind(*map(value_of, equation.invars), **equation.params)
+        given = [*map(value_of, equation.invars)]
+        if primitive.name in CALLS:
+            for at in memory.twice(equation):
+                given[at] = set_xla_metadata(_fresh(given[at]), inlineable="false")
+        results: Any = primitive.bind(*given, **equation.params)
         results = list(results) if primitive.multiple_results else [results]
         if primitive.name in CALLS:
             results = kept_apart(equation, results)
@@ -48,6 +57,83 @@ def kept_apart(equation: Any, results: list[Any]) -> Any:
     if jax.devices()[0].platform != "cpu":
         return jax.lax.optimization_barrier(results)
     return results if convolves(equation) else set_xla_metadata(results, inlineable="false")
+
+
+CODELESS = frozenset(
+    "broadcast_in_dim convert_element_type copy expand_dims reduce_max reduce_min reduce_prod reduce_sum reshape slice squeeze stop_gradient transpose".split()
+)
+"""Operations of which XLA makes no code where they change neither size nor dtype."""
+FEW = 1 << 12
+"""Elements of an argument; the first addition of a sum of more is no part of what LLVM unrolls."""
+
+
+class Memory:
+    """Which values of a program XLA may find to be one: what is given twice, results without code, calls that came before.
+
+    A program by itself has arguments that are apart. Within another LLVM may know that two of them are one, so that their products are squares:
+    then it leaves out the `+ 0.0` that a sum begins with, and contracts other products with additions.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.of: dict[Any, int] = {}
+
+    def number(self, key: Any) -> int:
+        return self.numbers.setdefault(key, len(self.numbers))
+
+    def places(self, equation: Any) -> list[int]:
+        return [
+            self.number(id(v.val)) if hasattr(v, "val") else self.of.setdefault(v, self.number(v))
+            for v in equation.invars
+        ]
+
+    def twice(self, equation: Any) -> list[int]:
+        """The arguments of a call that sums up products and are another one's memory; its results are noted."""
+        called = equation.params["jaxpr"].jaxpr
+        places = self.places(equation)
+        codeless = all(e.primitive.name in (*CODELESS, *CALLS) for e in within(called))
+        for at, out in enumerate(equation.outvars):
+            alike = [
+                p
+                for v, p in zip(equation.invars, places, strict=True)
+                if (v.aval.size, v.aval.dtype) == (out.aval.size, out.aval.dtype)
+            ]
+            self.of[out] = alike[0] if codeless and alike else self.number((id(called), *places, at))
+        if jax.devices()[0].platform != "cpu" or len(set(places)) == len(places) or not sums_products(called):
+            return []
+        return [
+            at
+            for at, (v, place) in enumerate(zip(equation.invars, places, strict=True))
+            if place in places[:at] and v.aval.dtype.name in ("float32", "float64") and 1 < v.aval.size <= FEW
+        ]
+
+
+def within(jaxpr: Any) -> list[Any]:
+    """All operations, those of programs within it too."""
+    found: list[Any] = []
+    for equation in jaxpr.eqns:
+        found.append(equation)
+        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_program):
+            if is_program(inner):
+                found += within(getattr(inner, "jaxpr", inner))
+    return found
+
+
+def sums_products(jaxpr: Any) -> bool:
+    """Whether products may be summed up in a loop of XLA's own."""
+    equations = within(jaxpr)
+    names = {e.primitive.name for e in equations}
+    if "reduce_sum" in names and names & {"mul", "square", "integer_pow"}:
+        return True
+    return any(e.primitive.name == "dot_general" and not is_library(e) for e in equations)
+
+
+@jax.jit
+def _fresh(values: Any) -> Any:
+    """The same bits in other memory, by a loop that XLA does not see through."""
+    bits = lax.bitcast_convert_type(values, np.dtype(f"uint{8 * values.dtype.itemsize}"))
+    one = np.ones((), bits.dtype)
+    return lax.bitcast_convert_type(bits ^ ((bits & one) & ~bits), values.dtype)
 
 
 def convolves(equation: Any) -> bool:
