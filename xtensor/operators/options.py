@@ -305,17 +305,6 @@ def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, 
     return devices.put(np.full(shape, number, dtype.numpy), place)
 
 
-_came: BoundedCache[Any, bool] = BoundedCache(4096)
-
-
-def came_before(key: Any) -> bool:
-    """Whether something was asked before, lately."""
-    if key in _came:
-        return True
-    _came[key] = True
-    return False
-
-
 def zero_or_one(value: int, dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
     """0 or 1 as a 0-d array; of float8_e8m0fnu, which has no zero, as PyTorch writes it."""
     return number_array(value, dtype) if dtype is dtypes.float8_e8m0fnu else np.array(value, dtype.numpy)
@@ -327,7 +316,7 @@ _seen: BoundedCache[Any, int] = BoundedCache(4096)
 
 
 def is_hot(key: Any, often: int = _HOT) -> bool:
-    """Whether something is done so often that a compiled program for it pays."""
+    """Whether something came so often before that a compiled program for it pays, or keeping what it gives."""
     count = _seen.get(key, 0)
     if count >= often:
         return True
@@ -355,7 +344,7 @@ def constant(
     if nbytes <= _SHARED:
         shared = type(value) is int
         told = value if shared else value.tobytes()
-        if shared or came_before((shape, dtype, place, told)):
+        if shared or is_hot(("value", shape, dtype, place, told), 1):
             return _shared(shape, dtype, place, told), True
     if type(value) is int:
         value = zero_or_one(value, dtype)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from ..quick import is_library
+from ..quick import PRODUCTS, inner, is_library, operations
 
 __all__ = ["apart"]
 
@@ -34,11 +34,11 @@ def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     def value_of(var: Any) -> Any:
         return var.val if hasattr(var, "val") else values[var]
 
-    memory = Memory()
+    memory = Memory() if jax.devices()[0].platform == "cpu" else None
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         given = [*map(value_of, equation.invars)]
-        if primitive.name in CALLS:
+        if memory is not None and primitive.name in CALLS:
             for at in memory.twice(equation):
                 given[at] = set_xla_metadata(_fresh(given[at]), inlineable="false")
         results: Any = primitive.bind(*given, **equation.params)
@@ -61,7 +61,7 @@ def kept_apart(equation: Any, results: list[Any]) -> Any:
 
 CODELESS = frozenset(
     "broadcast_in_dim convert_element_type copy expand_dims reduce_max reduce_min reduce_prod reduce_sum reshape slice squeeze stop_gradient transpose".split()
-)
+).union(CALLS)
 """Operations of which XLA makes no code where they change neither size nor dtype."""
 FEW = 1 << 12
 """Elements of an argument; the first addition of a sum of more is no part of what LLVM unrolls."""
@@ -91,7 +91,7 @@ class Memory:
         """The arguments of a call that sums up products and are another one's memory; its results are noted."""
         called = equation.params["jaxpr"].jaxpr
         places = self.places(equation)
-        codeless = all(e.primitive.name in (*CODELESS, *CALLS) for e in within(called))
+        codeless = operations(called) <= CODELESS
         for at, out in enumerate(equation.outvars):
             alike = [
                 p
@@ -99,7 +99,7 @@ class Memory:
                 if (v.aval.size, v.aval.dtype) == (out.aval.size, out.aval.dtype)
             ]
             self.of[out] = alike[0] if codeless and alike else self.number((id(called), *places, at))
-        if jax.devices()[0].platform != "cpu" or len(set(places)) == len(places) or not sums_products(called):
+        if len(set(places)) == len(places) or not sums_products(called):
             return []
         return [
             at
@@ -108,24 +108,18 @@ class Memory:
         ]
 
 
-def within(jaxpr: Any) -> list[Any]:
-    """All operations, those of programs within it too."""
-    found: list[Any] = []
-    for equation in jaxpr.eqns:
-        found.append(equation)
-        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_program):
-            if is_program(inner):
-                found += within(getattr(inner, "jaxpr", inner))
-    return found
-
-
 def sums_products(jaxpr: Any) -> bool:
     """Whether products may be summed up in a loop of XLA's own."""
-    equations = within(jaxpr)
-    names = {e.primitive.name for e in equations}
-    if "reduce_sum" in names and names & {"mul", "square", "integer_pow"}:
-        return True
-    return any(e.primitive.name == "dot_general" and not is_library(e) for e in equations)
+    names = operations(jaxpr)
+    return ("reduce_sum" in names and not names.isdisjoint(PRODUCTS)) or multiplies_vectors(jaxpr)
+
+
+def multiplies_vectors(jaxpr: Any) -> bool:
+    """Whether there is a product of vectors, which no library makes."""
+    return any(
+        (e.primitive.name == "dot_general" and not is_library(e)) or any(map(multiplies_vectors, inner(e)))
+        for e in jaxpr.eqns
+    )
 
 
 @jax.jit
