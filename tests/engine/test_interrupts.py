@@ -7,7 +7,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
+from jax.sharding import SingleDeviceSharding
 
 import xtensor
 from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped, watched
@@ -19,6 +22,7 @@ from xtensor.transforms.tracking import Tracked
 from xtensor.transforms.unwrapping import Marked
 from xtensor.utils._python_dispatch import BaseTorchDispatchMode
 from xtensor.xla import pending
+from xtensor.xla.sizes.spans import Late
 
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -47,6 +51,30 @@ def test_nothing_is_lost_wherever_signals_are_handled(name: str) -> None:
         assert modes.state.mode == 0, at
         loop.body()  # the exception has ended the tracing: see `watched`
     assert tried >= min(total, 100)
+
+
+def test_a_value_that_comes_late_leaves_no_types_on() -> None:
+    class Counted(Late):
+        def values(self) -> Any:
+            return np.arange(3)
+
+        def drop(self) -> None:
+            done.append(True)
+
+    aval = jax.core.ShapedArray((3,), np.int64)
+    before, done, tried, at = jax.enable_x64.get_local(), [], 0, 1
+    for turn in range(400):  # what compiles does so in the first two
+        late = Counted(SingleDeviceSharding(jax.devices("cpu")[0]), False)
+        made = late.pending(aval)
+        came, _ = stopped(late.finish, -1 if turn < 2 else at)
+        assert jax.enable_x64.get_local() is before, at
+        late.finish()
+        assert np.asarray(made._value).tolist() == [0, 1, 2] and made._value.dtype == np.int64
+        if turn > 1:
+            tried, at = tried + came, at + 1
+            if not came:
+                break
+    assert tried >= 10 and done
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam"])

@@ -109,8 +109,13 @@ class Late:
             if made is None or made._value is not None:
                 return
             own = np.array(self.values(), order="C")
-            with jax.enable_x64(True):  # else JAX would narrow the values
+            # JAX would narrow the values otherwise; an interrupt as a context of its ends would leave 64-bit types on.
+            before = jax.enable_x64.get_local()
+            try:
+                jax.enable_x64.set_local(True)
                 made._value = from_host(own, self.sharding, self.committed)
+            finally:
+                jax.enable_x64.set_local(before)
             self.drop()
 
     _run = finish
