@@ -301,7 +301,7 @@ _WRITTEN = 1 << 25
 @bounded(1024)
 def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: int | bytes) -> Any:
     """That of 0, 1, or a number by its bits."""
-    number = np.frombuffer(value, dtype.numpy) if isinstance(value, bytes) else zero_or_one(value, dtype)
+    number = np.frombuffer(value, dtype.numpy)[0] if isinstance(value, bytes) else zero_or_one(value, dtype)
     return devices.put(np.full(shape, number, dtype.numpy), place)
 
 
