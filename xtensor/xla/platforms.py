@@ -112,7 +112,8 @@ EVERYWHERE: dict[str, str] = {
     ),
     "gelu": "by erf; [1024, 256] forward 0.14 ms and backward 0.25 ms, by erfc 0.19 ms and 0.27 ms",
     "cross entropy": (
-        "the largest logit and the sum of each row are kept for the derivative; [1024, 256] on one core, both passes: 0.28 ms to 0.23 ms"
+        "exponentials and the sums of rows are kept for the derivative, as much memory as PyTorch's logarithms; [1024, 256], both passes: 0.65 ms "
+        "to 0.50 ms, [256, 4096] 1.66 ms to 1.01 ms, [16384, 16] 0.96 ms to 0.87 ms; forward alone of [1024, 256] 0.40 ms to 0.44 ms"
     ),
     "batch and group norm": (
         "means and reciprocal deviations are kept for the derivative; batch norm of [32, 32, 16, 16] on one core, both passes: 0.69 ms "

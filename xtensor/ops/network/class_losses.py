@@ -222,6 +222,7 @@ def _entropy_input(
     grads: Any,
     undefined: Any,
     result1: Any,
+    result2: Any,
     input: Array,
     target: Array,
     weight: Any,
@@ -230,7 +231,7 @@ def _entropy_input(
     label_smoothing: float,
 ) -> Array:
     x, t = batched(input, target)
-    x = x.astype(result1.dtype)
+    x, powers = x.astype(result2.dtype), result1.astype(result2.dtype)
     classes = x.shape[1]
     share, counted = shares(t, weight, ignore_index, x.dtype)
     scale = grads[0].astype(x.dtype)
@@ -248,16 +249,18 @@ def _entropy_input(
         of_class = np.ones((), x.dtype) if weight is None else channel(weight, x.ndim, x.dtype)
         probable = hard + soft * (np.asarray(classes, x.dtype) if weight is None else jnp.sum(of_class))
         wanted = wanted + soft[:, None] * of_class
+    # Powers are only ever divided by their sum, so what the choice of the largest score would add cancels.
+    each = probable / result2
+    if not undefined[2]:
+        each = each + grads[2]
+    each = each[:, None]
     if not undefined[1]:
-        # Both statistics are only ever subtracted together, so what the choice of the largest score would add cancels.
-        probable = probable + grads[1][1]
-    top, rest = result1
-    likely = jnp.exp(x - top[:, None] - rest[:, None])
-    return (likely * probable[:, None] - wanted).reshape(input.shape)
+        each = each + grads[1].astype(x.dtype)
+    return (powers * each - wanted).reshape(input.shape)
 
 
 @general(
-    autocast="float32", name="cross_entropy", hidden=1, derivatives=dict(input=_entropy_input), copies=True
+    autocast="float32", name="cross_entropy", hidden=2, derivatives=dict(input=_entropy_input), copies=True
 )
 def class_entropy(
     input: Array,
@@ -269,7 +272,7 @@ def class_entropy(
 ) -> tuple[Array, ...]:
     """The cross entropy of logits against classes, reduced.
 
-    Hidden: the largest logits, and the logarithms of the sums of exponentials of the differences from them.
+    Hidden: the exponentials of the differences from the largest logits, as precise as the logits, and their sums.
     """
     check_reduction(reduction)
     check_smoothing(label_smoothing)
@@ -281,7 +284,9 @@ def class_entropy(
     x, t = batched(input, target)
     x = x.astype(dtypes.compute_type(dtype_of(input)).numpy)
     top = jnp.max(x, axis=1, initial=-jnp.inf)
-    rest = jnp.log(jnp.sum(jnp.exp(x - top[:, None]), axis=1))
+    powers = jnp.exp(x - top[:, None])
+    total = jnp.sum(powers, axis=1)
+    rest = jnp.log(total)
     share, counted = shares(t, weight, ignore_index, x.dtype)
     zero = jnp.zeros((), x.dtype)
     if classes:
@@ -296,7 +301,8 @@ def class_entropy(
         spread = jnp.where(counted, -jnp.sum(weighted, axis=1), zero)
         values = values * (1 - label_smoothing) + spread * (label_smoothing / max(classes, 1))
     values = reduced_by_share(values, share, reduction)
-    return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype), jnp.stack([top, rest])
+    values = values.reshape(()) if input.ndim == 1 else values
+    return values.astype(input.dtype), powers.astype(input.dtype), total
 
 
 def check_logits(input: Any) -> None:
