@@ -223,31 +223,29 @@ def _entropy_input(
     undefined: Any,
     result1: Any,
     result2: Any,
-    input: Array,
+    input_shape: Any,
     target: Array,
     weight: Any,
     ignore_index: int,
     reduction: str,
     label_smoothing: float,
 ) -> Array:
-    x, t = batched(input, target)
-    x, powers = x.astype(result2.dtype), result1.astype(result2.dtype)
-    classes = x.shape[1]
-    share, counted = shares(t, weight, ignore_index, x.dtype)
-    scale = grads[0].astype(x.dtype)
+    dtype = result2.dtype
+    powers, t = result1.astype(dtype), target.reshape(result2.shape)
+    classes = powers.shape[1]
+    share, counted = shares(t, weight, ignore_index, dtype)
+    scale = grads[0].astype(dtype)
     if reduction == "mean":
         scale = scale / jnp.sum(share)
     elif reduction == "none":
         scale = scale.reshape(share.shape)
-    hard = scale * share * np.asarray(1 - label_smoothing, x.dtype)
+    hard = scale * share * np.asarray(1 - label_smoothing, dtype)
     probable = hard
-    wanted = jnp.where(chosen(t, x.shape), hard[:, None], jnp.zeros((), x.dtype))
+    wanted = jnp.where(chosen(t, powers.shape), hard[:, None], jnp.zeros((), dtype))
     if label_smoothing > 0:
-        soft = jnp.where(
-            counted, scale * np.asarray(label_smoothing / classes, x.dtype), jnp.zeros((), x.dtype)
-        )
-        of_class = np.ones((), x.dtype) if weight is None else channel(weight, x.ndim, x.dtype)
-        probable = hard + soft * (np.asarray(classes, x.dtype) if weight is None else jnp.sum(of_class))
+        soft = jnp.where(counted, scale * np.asarray(label_smoothing / classes, dtype), jnp.zeros((), dtype))
+        of_class = np.ones((), dtype) if weight is None else channel(weight, powers.ndim, dtype)
+        probable = hard + soft * (np.asarray(classes, dtype) if weight is None else jnp.sum(of_class))
         wanted = wanted + soft[:, None] * of_class
     # Powers are only ever divided by their sum, so what the choice of the largest score would add cancels.
     each = probable / result2
@@ -255,8 +253,8 @@ def _entropy_input(
         each = each + grads[2]
     each = each[:, None]
     if not undefined[1]:
-        each = each + grads[1].astype(x.dtype)
-    return (powers * each - wanted).reshape(input.shape)
+        each = each + grads[1].astype(dtype)
+    return (powers * each - wanted).reshape(input_shape)
 
 
 @general(

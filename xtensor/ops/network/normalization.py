@@ -402,6 +402,16 @@ def _row_sums(array: Any, weight: Any) -> Any:
     )
 
 
+def _column_sums(array: Any) -> Any:
+    """The sums of columns; as a product, before which XLA computes once what all gradients take."""
+    return on_cpu(
+        "layer norm",
+        lambda a: jnp.matmul(jnp.ones(a.shape[0], a.dtype), a, precision=lax.Precision.HIGHEST),
+        lambda a: jnp.sum(a, axis=0),
+        array,
+    )
+
+
 def _layer_input(
     grads: Any, undefined: Any, result1: Any, input: Array, weight: Any, normalized_shape: Any
 ) -> Array:
@@ -417,11 +427,11 @@ def _layer_input(
 
 def _layer_weight(grads: Any, result1: Any, input: Array, normalized_shape: Any) -> Array:
     _, _, product, _ = _layer_parts(grads[0], result1, input, normalized_shape)
-    return jnp.sum(product, axis=0).reshape(tuple(normalized_shape))
+    return _column_sums(product).reshape(tuple(normalized_shape))
 
 
 def _layer_bias(grads: Any, normalized_shape: Any) -> Array:
-    return jnp.sum(_matrix(wide(grads[0]), normalized_shape), axis=0).reshape(tuple(normalized_shape))
+    return _column_sums(_matrix(wide(grads[0]), normalized_shape)).reshape(tuple(normalized_shape))
 
 
 def check_normalised(kernel: str, x: Any, shape: Any, weight: Any, bias: Any, comma: bool = True) -> None:
