@@ -19,7 +19,7 @@ from xtensor.xla import sizes
 FACETS = {**facets.FACETS, "meta": on_meta.meta}
 
 
-SAMPLED = {"gradient": 2, "second_gradient": 6, "layouts": 4, "inplace": 2, "meta": 3}
+SAMPLED = {"gradient": 3, "second_gradient": 8, "layouts": 6, "inplace": 3, "meta": 3}
 """Facets that compile much and break seldom, and one in how many rows a sampled run has them for."""
 
 
