@@ -9,12 +9,12 @@ import pytest
 
 import xtensor
 
-TOLERANCES = {"float32": 1e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 1e-2}
-"""By the logits' type: how far values may be off, by the largest (or by one)."""
+TOLERANCES = {"float32": 1e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 3e-3}
+"""By the logits' type: how far values may be off, by the largest (or by one), from what PyTorch computes in float64."""
 
 
-def derivatives(lib: Any, logits: Any, target: Any, weight: Any, dtype: str, **options: Any) -> list[Any]:
-    x = lib.tensor(logits).to(getattr(lib, dtype)).requires_grad_()
+def derivatives(lib: Any, logits: Any, target: Any, weight: Any, computed: str, **options: Any) -> list[Any]:
+    x = lib.tensor(logits).to(getattr(lib, computed)).requires_grad_()
     w = None if weight is None else lib.tensor(weight).to(x.dtype)
     loss = lib.nn.functional.cross_entropy(x, lib.tensor(target), weight=w, **options)
     (first,) = lib.autograd.grad((loss * loss).sum(), x, create_graph=True)
@@ -45,9 +45,11 @@ def test_first_and_second_derivatives(
     target = np.asarray(rng.integers(0, classes, shape[:1][: len(shape) - 1] + shape[2:]))
     if target.ndim:
         target.flat[0] = -100  # ignored
-    logits = 3 * rng.normal(size=shape)
-    weight = rng.uniform(0.1, 1, classes) if weighted else None
-    expected, found = [derivatives(lib, logits, target, weight, dtype, **options) for lib in (torch, xtensor)]
+    rounded = lambda values: torch.tensor(values).to(getattr(torch, dtype)).double().numpy()
+    logits = rounded(3 * rng.normal(size=shape))
+    weight = rounded(rng.uniform(0.1, 1, classes)) if weighted else None
+    expected = derivatives(torch, logits, target, weight, "float64", **options)
+    found = derivatives(xtensor, logits, target, weight, dtype, **options)
     for want, got in zip(expected, found, strict=True):
         assert np.abs(want - got).max() <= TOLERANCES[dtype] * max(1, np.abs(want).max())
 
